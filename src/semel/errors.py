@@ -1,0 +1,116 @@
+"""Every error that semel raises.
+
+Each carries a stable ``code`` and says three things: what happened, what the database holds now, and what to do.
+``str(error)`` is all three; the parts are attributes, so that the CLI and the dashboard can show them apart.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SemelError(Exception):
+    """The root: catch this to catch everything that semel itself raises."""
+
+    code: ClassVar[str] = "semel"
+
+    def __init__(self, happened: str, *, holds: str = "", remedy: str = "") -> None:
+        self.happened = happened
+        self.holds = holds
+        self.remedy = remedy
+        super().__init__(happened)
+
+    def __str__(self) -> str:
+        parts = [part for part in (self.happened, self.holds, self.remedy) if part]
+        return f"{' '.join(parts)} [{self.code}]"
+
+
+class ConfigurationError(SemelError):
+    """A setting, a declaration or a command line that cannot be right; found before anything is stored."""
+
+    code = "configuration"
+
+
+class ArgumentError(SemelError):
+    """A job's arguments do not fit its handler; ``argument`` names the one at fault. Nothing was stored."""
+
+    code = "argument"
+
+    def __init__(self, happened: str, *, argument: str | None = None, holds: str = "", remedy: str = "") -> None:
+        self.argument = argument
+        super().__init__(happened, holds=holds or "Nothing was stored.", remedy=remedy)
+
+
+class ArgumentsTooLarge(ArgumentError):
+    """A payload over the limit (64 kB unless set otherwise). Nothing was stored."""
+
+    code = "arguments-too-large"
+
+
+class PayloadUnreadable(SemelError):
+    """A stored payload does not fit the handler's signature; the attempt fails with this error."""
+
+    code = "payload-unreadable"
+
+
+class UnknownKind(SemelError):
+    """No handler is registered for a job's kind in this worker; the attempt fails with this error."""
+
+    code = "unknown-kind"
+
+
+class ConnectionRefused(SemelError):
+    """The connection given cannot carry this call: wrong flavour (sync or async), closed, or without a transaction."""
+
+    code = "connection-refused"
+
+
+class DatabaseUnreachable(SemelError):
+    """The database could not be reached or ended the connection."""
+
+    code = "database-unreachable"
+
+
+class RetryTransaction(SemelError):
+    """The database ended the caller's transaction (a serialisation failure or a deadlock): run it again whole."""
+
+    code = "retry-transaction"
+
+
+class SchemaMismatch(SemelError):
+    """The tables are missing, too old or too new for this version of semel."""
+
+    code = "schema-mismatch"
+
+
+class ClaimLost(SemelError):
+    """This attempt no longer holds its claim: its lease ran out and the job was taken over, cancelled or moved.
+
+    Nothing that this attempt reports is stored any more.
+    """
+
+    code = "claim-lost"
+
+
+class TimedOut(SemelError):
+    """An attempt ran past its time-out; it counts as an error of the attempt."""
+
+    code = "timed-out"
+
+
+class WrongState(SemelError):
+    """The act does not apply to the state that the job is in; nothing was changed."""
+
+    code = "wrong-state"
+
+
+class NotFound(SemelError):
+    """No such job, queue or schedule."""
+
+    code = "not-found"
+
+
+class EmbeddedServerError(SemelError):
+    """The embedded PostgreSQL could not be started, stopped or used; its data directory is left as it is."""
+
+    code = "embedded-server"

@@ -1,0 +1,3 @@
+"""The version of the package; the schema has its own, in `semel.sql`."""
+
+__version__ = "0.1.0"
