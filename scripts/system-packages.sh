@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Install what set-up and the tests need from the system: on Debian and its kin, as root, and only what is missing.
+# Elsewhere it says what is missing and goes on; whoever needs it then fails or skips with its own message.
+#
+#   scripts/system-packages.sh PYTHON
+set -euo pipefail
+
+python=${1:-python3}
+missing=()
+
+# A venv needs ensurepip, which Debian keeps in a package of its own.
+"$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+
+# PostgreSQL refuses to run as root; unshare starts it as another user.
+command -v unshare >/dev/null || missing+=(util-linux)
+
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+  printf 'set-up: install from Debian: %s\n' "${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+else
+  printf 'set-up: this machine lacks: %s (Debian names); install them if a later step fails\n' "${missing[*]}" >&2
+fi
