@@ -1,0 +1,72 @@
+"""As whom PostgreSQL runs: as the caller, or, since it refuses root, as nobody in root's place.
+
+Root starts it in a user namespace in which root's number shows as nobody's: no second user, no change of owner, and a
+private home will do. Where namespaces are refused (as in many containers) it becomes the real nobody, who must then own
+the directory and reach the programs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from semel.embedded.binaries import Binaries
+from semel.embedded.place import NOBODY, Place
+from semel.errors import EmbeddedServerError
+
+
+@dataclass(frozen=True)
+class Identity:
+    """``prefix`` goes before each command of PostgreSQL's; ``owner`` is who must own its files, if not the caller."""
+
+    prefix: tuple[str, ...] = ()
+    owner: int | None = None
+
+    def own(self, *paths: Path) -> None:
+        """Give the paths to the owner, where there is one."""
+        if self.owner is not None:
+            for path in paths:
+                os.chown(path, self.owner, self.owner)
+
+
+def choose_identity(place: Place, binaries: Binaries) -> Identity:
+    """Who runs the server of this place; raises EmbeddedServerError when root has no way to start it."""
+    if os.geteuid() != 0:
+        return Identity()
+    namespace = Identity(("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", "--"))
+    nobodys = place.data.exists() and place.data.stat().st_uid == NOBODY
+    if not nobodys and _runs(namespace, "true"):
+        return namespace
+    nobody = Identity(
+        ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"), owner=NOBODY
+    )
+    if not _runs(nobody, "true"):
+        raise _refused("neither unshare nor setpriv (package util-linux) can start it as another user")
+    if not _runs(nobody, binaries.program("postgres"), "--version"):
+        raise _refused(f"this system refuses user namespaces, and user nobody cannot run {binaries.directory}/postgres")
+    nobody.own(place.directory)
+    if not _runs(nobody, "test", "-w", str(place.directory)):
+        os.chown(place.directory, 0, 0)
+        raise _refused(f"this system refuses user namespaces, and user nobody cannot reach {place.directory}")
+    return nobody
+
+
+def _runs(identity: Identity, *command: str) -> bool:
+    if shutil.which(identity.prefix[0]) is None:
+        return False
+    done = subprocess.run(
+        [*identity.prefix, *command], stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd="/", timeout=30
+    )
+    return done.returncode == 0
+
+
+def _refused(reason: str) -> EmbeddedServerError:
+    return EmbeddedServerError(
+        f"PostgreSQL does not run as root, and {reason}.",
+        holds="Nothing was started, and data already there is kept.",
+        remedy="Run semel as an ordinary user, or put its environment and SEMEL_HOME where every user may read, "
+        "or give the URL of a server that runs (SEMEL_DATABASE_URL).",
+    )

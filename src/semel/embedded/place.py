@@ -1,0 +1,187 @@
+"""The directory that one server lives in, its private directory under /tmp, and whose they are.
+
+::
+
+    directory/            0700
+      semel-postgres      the marker: this directory is ours, and may be destroyed
+      data/               PostgreSQL's data directory
+      data.new/           one that is being made; a left-over of an interrupted start
+      password            for loopback TCP; the Unix socket needs none
+      server.log
+    /tmp/semel-UID-HASH/  0700; a socket's path must be short (107 bytes), whatever the directory's is
+      .s.PGSQL.5432
+      lock                held while a process starts, stops or destroys the server
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from semel.errors import DiskFull, EmbeddedServerError, ForeignDirectory
+
+NOBODY: Final = 65534
+MARKER_TEXT: Final = "A PostgreSQL server that semel started. Stop it with 'semel db stop'.\n"
+
+
+@dataclass(frozen=True)
+class Place:
+    """All paths of one server; nothing is created by asking for them."""
+
+    directory: Path
+
+    @classmethod
+    def at(cls, directory: Path | str | None) -> Place:
+        """The place of a directory (without one: the default), with links and ``~`` resolved."""
+        chosen = default_directory() if directory is None else Path(directory)
+        return cls(chosen.expanduser().resolve())
+
+    @property
+    def data(self) -> Path:
+        """PostgreSQL's own data directory."""
+        return self.directory / "data"
+
+    @property
+    def data_in_making(self) -> Path:
+        """Renamed to ``data`` once it is whole."""
+        return self.directory / "data.new"
+
+    @property
+    def marker(self) -> Path:
+        """Its presence says that semel made the directory."""
+        return self.directory / "semel-postgres"
+
+    @property
+    def log(self) -> Path:
+        """What the server prints."""
+        return self.directory / "server.log"
+
+    @property
+    def password(self) -> Path:
+        """The password of user semel, for TCP."""
+        return self.directory / "password"
+
+    @property
+    def runtime(self) -> Path:
+        """The short, private directory of the socket and the lock: the same in every process of this user."""
+        digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:12]
+        return Path(f"/tmp/semel-{os.geteuid()}-{digest}")
+
+    @property
+    def lock(self) -> Path:
+        """Serialises starts and stops between processes."""
+        return self.runtime / "lock"
+
+
+def default_directory() -> Path:
+    """``$SEMEL_HOME/postgres``, else ``$XDG_DATA_HOME/semel/postgres``, else ``~/.local/share/semel/postgres``."""
+    home = os.environ.get("SEMEL_HOME")
+    if home:
+        return Path(home) / "postgres"
+    data_home = os.environ.get("XDG_DATA_HOME", "")
+    shared = Path(data_home) if Path(data_home).is_absolute() else Path.home() / ".local" / "share"
+    return shared / "semel" / "postgres"
+
+
+def is_ours(place: Place) -> bool:
+    """Whether semel made the directory."""
+    return place.marker.is_file()
+
+
+def refuse_foreign(place: Place) -> None:
+    """Raise ForeignDirectory unless the directory is ours, empty or not there yet; nothing is touched."""
+    directory = place.directory
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise _foreign(f"{directory} is a file, not a directory.")
+    owner = directory.stat().st_uid
+    if owner != os.geteuid() and not (os.geteuid() == 0 and owner == NOBODY):
+        raise _foreign(f"{directory} belongs to the user with number {owner}, and this is {os.geteuid()}.")
+    if is_ours(place):
+        return
+    entries = sorted(path.name for path in directory.iterdir())
+    if "PG_VERSION" in entries:
+        raise _foreign(f"{directory} is a PostgreSQL data directory that semel did not make.")
+    if entries:
+        raise _foreign(f"{directory} is not empty and was not made by semel; it holds {_some(entries)}.")
+
+
+def make_ours(place: Place) -> None:
+    """Create the directory (0700) with its marker and password; call refuse_foreign first."""
+    with disk_errors(place):
+        place.directory.mkdir(parents=True, exist_ok=True)
+        place.directory.chmod(0o700)
+        if not place.password.exists():
+            _write_private(place.password, secrets.token_urlsafe(24))
+        if not place.marker.exists():
+            _write_private(place.marker, MARKER_TEXT)
+
+
+def make_runtime(place: Place) -> None:
+    """Create the private directory under /tmp, or take the one there, if no other user planted it."""
+    runtime = place.runtime
+    runtime.mkdir(mode=0o700, exist_ok=True)
+    found = runtime.lstat()
+    owned = found.st_uid == os.geteuid() or (os.geteuid() == 0 and found.st_uid == NOBODY)
+    if not stat.S_ISDIR(found.st_mode) or not owned or stat.S_IMODE(found.st_mode) & 0o077:
+        raise EmbeddedServerError(
+            f"{runtime} was made by another user or is open to others, so the server's socket would not be safe there.",
+            holds="Nothing was started.",
+            remedy=f"Remove {runtime}, or choose another directory for the server.",
+        )
+
+
+@contextmanager
+def disk_errors(place: Place) -> Iterator[None]:
+    """Turn 'no space left' and 'permission denied' of the body into errors that say what to do."""
+    try:
+        yield
+    except PermissionError as error:
+        raise EmbeddedServerError(
+            f"The directory {place.directory} cannot be used: {error.strerror} ({error.filename}).",
+            holds="Nothing was started.",
+            remedy="Set SEMEL_HOME to a directory that you may write to.",
+        ) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise disk_full(place) from error
+
+
+def disk_full(place: Place, log: str = "") -> DiskFull:
+    """The error for a full disk, with the log's last lines where there are any."""
+    shown = f" The log ends with:\n{log}" if log else ""
+    return DiskFull(
+        f"The disk that holds {place.directory} is full, so PostgreSQL cannot start.{shown}",
+        holds="The data already there is kept as it is.",
+        remedy="Free some space (a new server needs about 60 MB) and start again.",
+    )
+
+
+def _foreign(happened: str) -> ForeignDirectory:
+    return ForeignDirectory(
+        happened,
+        holds="Nothing in it was touched.",
+        remedy="Choose an empty or new directory (SEMEL_HOME), "
+        "or, if a server runs on that data, give semel its URL (SEMEL_DATABASE_URL).",
+    )
+
+
+def _some(entries: list[str]) -> str:
+    shown = ", ".join(entries[:3])
+    return f"{shown} and {len(entries) - 3} more" if len(entries) > 3 else shown
+
+
+def _write_private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,36 @@
+"""What the server is started with, over what its postgresql.conf says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+DEFAULT_PORT: Final = 5432
+USER: Final = "semel"
+DATABASE: Final = "semel"
+
+THROWAWAY_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+)
+"""For data that may be lost with the machine: tests. A crash of PostgreSQL alone still loses nothing but the last commits."""
+
+
+def as_options(settings: Mapping[str, str]) -> list[str]:
+    """``-c name=value`` for each setting."""
+    return [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+
+
+def server_settings(socket_directory: str, port: int | None, chosen: Mapping[str, str]) -> dict[str, str]:
+    """The launcher's settings under the user's own; where it listens is never the user's: no address but loopback."""
+    return {
+        "cluster_name": "semel",
+        "logging_collector": "off",
+        "log_destination": "stderr",
+        "log_line_prefix": "%m [%p] ",
+        **chosen,
+        "listen_addresses": "" if port is None else "127.0.0.1",
+        "port": str(DEFAULT_PORT if port is None else port),
+        "unix_socket_directories": socket_directory,
+        "unix_socket_permissions": "0700",
+    }

@@ -1,0 +1,44 @@
+-- Takes up to {limit} due jobs, or running ones whose lease ran out, for one attempt each.
+-- Caller: store.jobs.claim. Locks: the rows taken, FOR NO KEY UPDATE, skipping locked ones. Index: jobs_live, then the key.
+-- Lanes (queue, priority) are found by a loose index scan; within one, the order is run_at, id. Lanes of equal priority
+-- take turns by chance. The limit is a literal, so that the estimate stays small and JIT stays off. Order not promised.
+WITH RECURSIVE lane AS (
+    (SELECT queue, priority FROM {schema}.jobs WHERE live ORDER BY queue, priority DESC LIMIT 1)
+    UNION ALL
+    SELECT following.queue, following.priority
+      FROM lane CROSS JOIN LATERAL (
+        (SELECT job.queue, job.priority FROM {schema}.jobs AS job
+          WHERE job.live AND job.queue = lane.queue AND job.priority < lane.priority
+          ORDER BY job.priority DESC LIMIT 1)
+        UNION ALL
+        (SELECT job.queue, job.priority FROM {schema}.jobs AS job
+          WHERE job.live AND job.queue > lane.queue
+          ORDER BY job.queue, job.priority DESC LIMIT 1)
+        LIMIT 1) AS following
+), picked AS MATERIALIZED (
+    SELECT due.id
+      FROM (SELECT queue, priority FROM lane
+             WHERE CAST(:queues AS text[]) IS NULL OR queue = ANY (CAST(:queues AS text[]))
+             ORDER BY priority DESC, random()) AS served
+     CROSS JOIN LATERAL (
+        SELECT job.id FROM {schema}.jobs AS job
+         WHERE job.live AND job.queue = served.queue AND job.priority = served.priority
+           AND job.run_at <= statement_timestamp()
+           AND (job.status = 'pending' OR job.locked_until < statement_timestamp())
+         ORDER BY job.run_at, job.id
+         LIMIT {limit}
+           FOR NO KEY UPDATE SKIP LOCKED) AS due
+     LIMIT {limit}
+)
+UPDATE {schema}.jobs
+   SET status = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
+                     THEN 'failed' ELSE 'running' END,
+       attempts = attempts + CASE WHEN status = 'pending' THEN 1 ELSE 0 END,
+       crashes = CASE WHEN status = 'running' THEN crashes + 1 WHEN attempts = 0 THEN 0 ELSE crashes END,
+       last_error = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
+                         THEN 'its worker died ' || (crashes + 1) || ' times while this job ran' ELSE last_error END,
+       claim = nextval('{schema}.claim_seq'),
+       worker = CAST(:worker AS bigint),
+       locked_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision))
+ WHERE id = ANY (ARRAY(SELECT id FROM picked))
+RETURNING id, claim, status, kind, CAST(payload AS text), attempts, max_attempts, crashes, queue, priority, run_at

@@ -1,0 +1,4 @@
+-- The jobs that hold these unique keys. Caller: store.enqueue, after conflicts. Locks: none. Index: jobs_unique_key.
+SELECT listed.place, job.id, job.status
+  FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS listed (place integer, kind text, unique_key text)
+  JOIN {schema}.jobs AS job ON job.kind = listed.kind AND job.unique_key = listed.unique_key

@@ -1,0 +1,70 @@
+"""Connections of semel's own: for workers, upkeep and the CLI. Callers' connections come in through `sessions`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from semel.errors import ConfigurationError, DatabaseUnreachable
+from semel.sql import Catalogue
+from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession
+from semel.store.run import Watch
+
+_DEFAULTS = {
+    "application_name": "semel",
+    "connect_timeout": "10",
+    "keepalives": "1",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+
+
+def connection_string(url: str, **extra: str) -> str:
+    """``url`` with what semel sets where the URL does not: a name, a time limit to connect, TCP keepalives."""
+    cleaned = url.replace("postgresql+psycopg://", "postgresql://", 1)
+    try:
+        given = conninfo_to_dict(cleaned)
+    except psycopg.ProgrammingError as error:
+        raise ConfigurationError(
+            f"This is not a PostgreSQL URL: {str(error).strip()}.",
+            remedy="Write it like postgresql://user:password@host:5432/database",
+        ) from error
+    return make_conninfo(**(_DEFAULTS | extra | {key: str(value) for key, value in given.items()}))
+
+
+def _unreachable(error: psycopg.Error) -> DatabaseUnreachable:
+    lines = str(error).strip().splitlines()
+    return DatabaseUnreachable(
+        f"Could not connect to the database: {lines[-1] if lines else type(error).__name__}.",
+        remedy="Check the URL (--database or SEMEL_DATABASE_URL) and that the server runs.",
+    )
+
+
+async def connect_async(
+    url: str, catalogue: Catalogue, *, watch: Watch | None = None, name: str = "semel"
+) -> AsyncPsycopgSession:
+    """A connection of its own, in autocommit: each operation is a transaction. Raises `DatabaseUnreachable`."""
+    try:
+        connection: psycopg.AsyncConnection[Any] = await psycopg.AsyncConnection.connect(
+            connection_string(url, application_name=name), autocommit=True
+        )
+    except psycopg.OperationalError as error:
+        raise _unreachable(error) from error
+    return AsyncPsycopgSession(connection, catalogue, watch)
+
+
+def connect(
+    url: str, catalogue: Catalogue, *, watch: Watch | None = None, name: str = "semel"
+) -> PsycopgSession:
+    """`connect_async`, sync."""
+    try:
+        connection: psycopg.Connection[Any] = psycopg.Connection.connect(
+            connection_string(url, application_name=name), autocommit=True
+        )
+    except psycopg.OperationalError as error:
+        raise _unreachable(error) from error
+    return PsycopgSession(connection, catalogue, watch)

@@ -1,0 +1,125 @@
+"""psycopg 3, sync and async."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from semel.sql import Catalogue
+from semel.store.faults import name_fault
+from semel.store.run import Watch
+from semel.store.statement import Copy, Rows, Statement
+
+
+def _name(error: psycopg.Error, broken: bool) -> Exception:
+    diagnostic = error.diag
+    lost = broken or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
+    return name_fault(
+        error, sqlstate=error.sqlstate, table=diagnostic.table_name, constraint=diagnostic.constraint_name, lost=lost
+    )
+
+
+def _copy_text(copy: Copy, catalogue: Catalogue) -> sql.Composed:
+    return sql.SQL("COPY {table} ({columns}) FROM STDIN").format(
+        table=sql.Identifier(catalogue.schema, copy.table),
+        columns=sql.SQL(", ").join(map(sql.Identifier, copy.columns)),
+    )
+
+
+class PsycopgSession:
+    """A `psycopg.Connection` as a session. It never commits what the caller began."""
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], catalogue: Catalogue, watch: Watch | None = None
+    ) -> None:
+        self.connection = connection
+        self.catalogue = catalogue
+        self.watch = watch
+
+    @property
+    def broken(self) -> bool:
+        return self.connection.closed
+
+    def execute(self, statement: Statement) -> Rows:
+        text = self.catalogue.text(statement.name, **statement.literals).named
+        try:
+            with self.connection.cursor(row_factory=tuple_row) as cursor:
+                cursor.execute(text, statement.parameters)
+                return cursor.fetchall() if cursor.description else ()
+        except psycopg.Error as error:
+            raise _name(error, self.connection.broken) from error
+
+    def copy(self, copy: Copy) -> Rows:
+        try:
+            with (
+                self.connection.cursor() as cursor,
+                cursor.copy(_copy_text(copy, self.catalogue)) as stream,
+            ):
+                for row in copy.rows:
+                    stream.write_row(row)
+        except psycopg.Error as error:
+            raise _name(error, self.connection.broken) from error
+        return ()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        try:
+            with self.connection.transaction():
+                yield
+        except psycopg.Error as error:
+            raise _name(error, self.connection.broken) from error
+
+
+class AsyncPsycopgSession:
+    """A `psycopg.AsyncConnection` as a session. It never commits what the caller began."""
+
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Any], catalogue: Catalogue, watch: Watch | None = None
+    ) -> None:
+        self.connection = connection
+        self.catalogue = catalogue
+        self.watch = watch
+
+    @property
+    def broken(self) -> bool:
+        return self.connection.closed
+
+    async def execute(self, statement: Statement) -> Rows:
+        text = self.catalogue.text(statement.name, **statement.literals).named
+        try:
+            async with self.connection.cursor(row_factory=tuple_row) as cursor:
+                await cursor.execute(text, statement.parameters)
+                return await cursor.fetchall() if cursor.description else ()
+        except psycopg.Error as error:
+            raise _name(error, self.connection.broken) from error
+
+    async def copy(self, copy: Copy) -> Rows:
+        try:
+            async with (
+                self.connection.cursor() as cursor,
+                cursor.copy(_copy_text(copy, self.catalogue)) as stream,
+            ):
+                for row in copy.rows:
+                    await stream.write_row(row)
+        except psycopg.Error as error:
+            raise _name(error, self.connection.broken) from error
+        return ()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        try:
+            async with self.connection.transaction():
+                yield
+        except psycopg.Error as error:
+            raise _name(error, self.connection.broken) from error
+
+
+def is_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Whether a transaction is open on it."""
+    return connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)

@@ -1,0 +1,202 @@
+"""What a worker does to jobs: claim, settle, extend, give back. Each write about an attempt is fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import msgspec
+
+from semel.core.job import ClaimedJob
+from semel.store.statement import Operation, Statement, Steps
+
+CLAIM_SIZES = (500, 200, 100, 50, 20, 10, 5, 2, 1)
+"""The limits that the claim's text is made with; literals, so that its plan stays cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What every write about a running attempt carries."""
+
+    job_id: int
+    claim: int
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The answer to a claim: jobs to run, and those that the claim itself ended because they crash each time."""
+
+    taken: tuple[ClaimedJob, ...]
+    ended: tuple[ClaimedJob, ...]
+
+
+class Detail(msgspec.Struct, omit_defaults=True):
+    """How one attempt ended, where that is more than plainly done. Times are ISO 8601 with an offset."""
+
+    id: int
+    claim: int
+    status: str = "done"
+    delay: float | None = None
+    run_at: str | None = None
+    refund: bool = False
+    error: msgspec.Raw | None = None
+    summary: str | None = None
+    result: msgspec.Raw | None = None
+
+
+def claim(
+    *, worker: int, limit: int, lease: timedelta, max_crashes: int, queues: Sequence[str] | None
+) -> Operation[Claims]:
+    """Take up to ``limit`` due jobs, in the order they are to start.
+
+    Locks the rows it takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends.
+    """
+    size = next(size for size in CLAIM_SIZES if size <= limit)
+
+    def steps() -> Steps[Claims]:
+        rows = yield Statement(
+            "queue/claim",
+            {
+                "worker": worker,
+                "lease": lease.total_seconds(),
+                "max_crashes": max_crashes,
+                "queues": None if queues is None else list(queues),
+            },
+            {"limit": str(size)},
+        )
+        taken, ended = [], []
+        for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, run_at in rows:
+            job = ClaimedJob(
+                id=id_,
+                claim=number,
+                worker=worker,
+                kind=kind,
+                payload=payload,
+                attempt=attempts,
+                max_attempts=most,
+                crashes=crashes,
+                queue=queue,
+                priority=priority,
+                run_at=run_at,
+            )
+            (taken if status == "running" else ended).append(job)
+        taken.sort(key=lambda job: (-job.priority, job.run_at, job.id))
+        return Claims(tuple(taken), tuple(ended))
+
+    return Operation("claim", steps, alone=True)
+
+
+def settle(
+    fences: Sequence[Fence], details: Iterable[Detail], *, remember: timedelta
+) -> Operation[frozenset[tuple[int, int]]]:
+    """End a batch of attempts; answers the (id, claim) pairs that were still held. The others are lost.
+
+    ``details`` need only name those that are not plainly done. ``remember`` is how long a unique key of a finished job
+    is kept where the job does not say. Locks the rows in id order, and waits for them.
+    """
+    parameters = _pairs(fences) | {
+        "details": msgspec.json.encode(list(details)).decode(),
+        "remember": remember.total_seconds(),
+    }
+
+    def steps() -> Steps[frozenset[tuple[int, int]]]:
+        rows = yield Statement("queue/settle", parameters)
+        return frozenset((row[0], row[1]) for row in rows)
+
+    return Operation("settle", steps, alone=True)
+
+
+def extend(fences: Sequence[Fence], *, lease: timedelta) -> Operation[frozenset[tuple[int, int]]]:
+    """Extend exactly these leases, from the database's now; answers the (id, claim) pairs that no longer hold.
+
+    Rows that somebody has locked are skipped, and looked at without a lock: they are not lost.
+    """
+    parameters = _pairs(fences)
+
+    def steps() -> Steps[frozenset[tuple[int, int]]]:
+        rows = yield Statement("queue/extend", parameters | {"lease": lease.total_seconds()})
+        extended = {row[0] for row in rows}
+        missing = [fence for fence in fences if fence.job_id not in extended]
+        if not missing:
+            return frozenset()
+        rows = yield Statement("queue/find_held", _pairs(missing))
+        held = {(row[0], row[1]) for row in rows}
+        return frozenset((fence.job_id, fence.claim) for fence in missing) - held
+
+    return Operation("extend", steps)
+
+
+def give_back(fences: Sequence[Fence], *, delay: timedelta = timedelta(0)) -> Operation[int]:
+    """Give claims back without charging an attempt; answers how many were still held.
+
+    ``delay`` holds only for jobs with crashes on their count: how long until another worker may rescue them.
+    """
+    parameters = _pairs(fences) | {"delay": delay.total_seconds()}
+
+    def steps() -> Steps[int]:
+        rows = yield Statement("queue/give_back", parameters)
+        return len(rows)
+
+    return Operation("give_back", steps, alone=True)
+
+
+def expire(fences: Sequence[Fence]) -> Operation[int]:
+    """End the leases of attempts whose process died, so that the next claim rescues them and counts the crash."""
+    parameters = _pairs(fences)
+
+    def steps() -> Steps[int]:
+        rows = yield Statement("queue/expire", parameters)
+        return len(rows)
+
+    return Operation("expire", steps, alone=True)
+
+
+def time_out(fence: Fence, *, delay: timedelta, summary: str) -> Operation[str | None]:
+    """End an attempt whose process had to be stopped at its time-out; answers the job's status, None where lost."""
+    parameters = {
+        "id": fence.job_id,
+        "claim": fence.claim,
+        "worker": fence.worker,
+        "delay": delay.total_seconds(),
+        "summary": summary,
+    }
+
+    def steps() -> Steps[str | None]:
+        rows = yield Statement("queue/time_out", parameters)
+        return str(rows[0][1]) if rows else None
+
+    return Operation("time_out", steps, alone=True)
+
+
+def store_progress(rows: Sequence[tuple[Fence, float | None, str | None]]) -> Operation[None]:
+    """Store the newest progress of some running attempts; those whose claim is lost are passed over."""
+    listed = [
+        {
+            "id": fence.job_id,
+            "claim": fence.claim,
+            "worker": fence.worker,
+            "fraction": fraction,
+            "message": message,
+        }
+        for fence, fraction, message in rows
+    ]
+
+    def steps() -> Steps[None]:
+        yield Statement("queue/store_progress", {"rows": msgspec.json.encode(listed).decode()})
+
+    return Operation("store_progress", steps, alone=True)
+
+
+def _pairs(fences: Sequence[Fence]) -> dict[str, object]:
+    return {
+        "ids": _numbers(fence.job_id for fence in fences),
+        "claims": _numbers(fence.claim for fence in fences),
+        "workers": _numbers(fence.worker for fence in fences),
+    }
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    """A bigint array as text: every driver carries it, and none dumps it element by element."""
+    return "{" + ",".join(map(str, numbers)) + "}"

@@ -1,0 +1,48 @@
+"""What the store's operations are made of: they yield statements and take rows; they do no input or output themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+Row = tuple[Any, ...]
+Rows = Sequence[Row]
+Answer = TypeVar("Answer")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement to execute: the name of its file, its parameters, and the literals its text is made with."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default=_NOTHING)
+    literals: Mapping[str, str] = field(default=_NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Rows to store with COPY, where the driver can; ``columns`` of ``table`` in the catalogue's schema."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
+
+
+Steps = Generator["Statement | Copy", Rows, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Answer]):
+    """One piece of work on the database: one transaction, or a savepoint inside the caller's.
+
+    ``steps`` makes the generator anew for each try. ``alone`` says that it is a single statement, which is a
+    transaction by itself and needs no savepoint.
+    """
+
+    name: str
+    steps: Callable[[], Steps[Answer]]
+    alone: bool = False
