@@ -114,3 +114,33 @@ class EmbeddedServerError(SemelError):
     """The embedded PostgreSQL could not be started, stopped or used; its data directory is left as it is."""
 
     code = "embedded-server"
+
+
+class PostgresBinariesMissing(EmbeddedServerError):
+    """No PostgreSQL programs were found, or those that were named do not run."""
+
+    code = "postgres-binaries-missing"
+
+
+class ForeignDirectory(EmbeddedServerError):
+    """The directory holds something that semel did not make; nothing in it was touched."""
+
+    code = "foreign-directory"
+
+
+class PostgresVersionChanged(EmbeddedServerError):
+    """The data was made by another major version of PostgreSQL than the programs at hand; it is kept as it is."""
+
+    code = "postgres-version-changed"
+
+
+class PostgresStartFailed(EmbeddedServerError):
+    """PostgreSQL ended or was not ready in time; the message shows the last lines of its log."""
+
+    code = "postgres-start-failed"
+
+
+class DiskFull(EmbeddedServerError):
+    """The disk that holds the embedded server's data is full; data already there is kept."""
+
+    code = "disk-full"
