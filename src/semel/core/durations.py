@@ -16,7 +16,9 @@ Duration: TypeAlias = timedelta | float | int | str
 LONGEST = timedelta(days=36_525)
 """A century. Longer ones are mistakes, and would leave the range of a date when added to one."""
 
-_EXAMPLES = 'Write a timedelta, seconds, or words such as "90 s", "10 min", "24 h", "500 ms", "3 days", "1h30m".'
+_EXAMPLES = (
+    'Write a timedelta, seconds, or words such as "90 s", "10 min", "24 h", "500 ms", "3 days", "1h30m".'
+)
 
 _MICROSECONDS = MappingProxyType(
     {
@@ -50,7 +52,7 @@ def to_timedelta(value: Duration, *, name: str) -> timedelta:
 
 
 def describe(duration: timedelta) -> str:
-    """The duration in words that :func:`to_timedelta` reads back exactly: "10 min", "1 h 30 min", "500 ms"."""
+    """In words that :func:`to_timedelta` reads back exactly: "10 min", "1 h 30 min", "500 ms"."""
     if duration < timedelta(0):
         return f"-{describe(-duration)}"
     if duration < timedelta(seconds=1) and duration and duration.microseconds % 1_000 == 0:
@@ -102,4 +104,6 @@ def _parse_words(text: str, name: str) -> timedelta:
     try:
         return timedelta(microseconds=int(microseconds.to_integral_value()))
     except OverflowError:
-        raise ConfigurationError(f"{name} is {text!r}: out of range for a duration.", remedy=_EXAMPLES) from None
+        raise ConfigurationError(
+            f"{name} is {text!r}: out of range for a duration.", remedy=_EXAMPLES
+        ) from None

@@ -35,7 +35,9 @@ class Retry(JobOutcome):
     The attempt is charged: at ``max_attempts`` the job fails instead.
     """
 
-    def __init__(self, *, at: datetime | None = None, after: Duration | None = None, reason: str = "") -> None:
+    def __init__(
+        self, *, at: datetime | None = None, after: Duration | None = None, reason: str = ""
+    ) -> None:
         if at is not None and after is not None:
             raise ConfigurationError("Retry got both at= and after=.", remedy="Give one of them, or neither.")
         self.at = None if at is None else require_aware(at, name="Retry(at=…)")
@@ -49,7 +51,9 @@ class Retry(JobOutcome):
 class Snooze(JobOutcome):
     """Not now: run again at ``until``, or when ``for_`` has passed. No attempt is charged."""
 
-    def __init__(self, *, until: datetime | None = None, for_: Duration | None = None, reason: str = "") -> None:
+    def __init__(
+        self, *, until: datetime | None = None, for_: Duration | None = None, reason: str = ""
+    ) -> None:
         if (until is None) == (for_ is None):
             raise ConfigurationError(
                 "Snooze needs exactly one of until= and for_=.", remedy='For example Snooze(for_="10 min").'

@@ -9,7 +9,7 @@ from typing import Final
 
 
 class Status(StrEnum):
-    """Where a job is. Due, delayed and waiting to retry are all ``pending``: ``run_at`` and ``attempts`` tell."""
+    """Where a job is. Due, delayed and waiting to retry are all ``pending``; ``run_at`` tells them apart."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -64,7 +64,7 @@ MOVES: Final[Mapping[tuple[Status, Status], tuple[Verb, ...]]] = MappingProxyTyp
         (Status.DONE, Status.PENDING): (Verb.REQUEUE,),
     }
 )
-"""From and to, with the verbs that make the move. Any state to itself is allowed as well, and changes nothing."""
+"""From and to, with the verbs that make the move. Any state to itself is allowed too, and changes nothing."""
 
 
 def allowed(old: Status, new: Status) -> bool:
