@@ -18,8 +18,8 @@ class Statement:
     """One statement to execute: the name of its file, its parameters, and the literals its text is made with."""
 
     name: str
-    parameters: Mapping[str, Any] = field(default=_NOTHING)
-    literals: Mapping[str, str] = field(default=_NOTHING)
+    parameters: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    literals: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
