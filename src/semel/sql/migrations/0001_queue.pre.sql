@@ -222,7 +222,10 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('{schema}.jobs_done', 0));
-    IF to_regclass(format('{schema}.%I', name)) IS NOT NULL THEN
+    -- Not to_regclass: it would answer from this session's cache, which the wait has not brought up to date.
+    IF EXISTS (SELECT FROM pg_catalog.pg_class AS class
+                 JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+                WHERE '"' || namespace.nspname || '"' = '{schema}' AND class.relname = name) THEN
         RETURN false;
     END IF;
     EXECUTE format('CREATE TABLE {schema}.%I (LIKE {schema}.jobs_done INCLUDING DEFAULTS INCLUDING STORAGE)', name);
