@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.servers import Keeper, SharedServer, make_server, migrate
 
 from semel.embedded import EmbeddedServer
-from tests.servers import Keeper, SharedServer, make_server, migrate
 
 DIRECTORY = "semel_server_directory"
 keeper_key = pytest.StashKey[Keeper]()

@@ -1,7 +1,8 @@
 """A PostgreSQL of semel's own, for development and tests; production brings its own server.
 
-``ensure_running()`` is what an application without a database URL calls; ``EmbeddedServer`` is one server with a directory.
-The launcher runs any PostgreSQL binaries as a plain child or in the background, as root or not, and imports no driver.
+``ensure_running()`` is what an application without a database URL calls; ``EmbeddedServer`` is one server
+with its directory. The launcher runs any PostgreSQL's programs, as a child or in the background, as root or
+not, and imports no driver.
 """
 
 from semel.embedded.binaries import Binaries, find_binaries

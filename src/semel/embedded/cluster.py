@@ -31,7 +31,7 @@ class Cluster:
         return [*self.identity.prefix, self.binaries.program(program), *arguments]
 
     def ensure(self, *, durable: bool) -> None:
-        """Make the data directory if there is none; raise PostgresVersionChanged if it is another version's."""
+        """Make the data directory unless it is there; refuse one of another major version."""
         if self.place.data.exists():
             check_version(self.place, self.binaries)
         else:
@@ -72,7 +72,7 @@ class Cluster:
         self._run(self.command("postgres", *single), f"CREATE DATABASE {DATABASE}\n")
 
     def _run(self, command: list[str], typed: str = "") -> None:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603
             command,
             input=typed,
             stdout=subprocess.PIPE,
@@ -105,12 +105,12 @@ def check_version(place: Place, binaries: Binaries) -> None:
         f"the programs in {binaries.directory} ({binaries.source}) are {binaries.version}.",
         holds="The data is kept as it is.",
         remedy=f"To go on with it, set SEMEL_PG_BIN to the bin directory of a PostgreSQL {found}. "
-        f"To move it to {binaries.major}, start it so, run pg_dump, start an empty server in another SEMEL_HOME and "
-        f"load the dump there. To do without it, move {place.directory} away.",
+        f"To move it to {binaries.major}, start it so, run pg_dump, start an empty server in another "
+        f"SEMEL_HOME and load the dump there. To do without it, move {place.directory} away.",
     )
 
 
 def clean_environment() -> dict[str, str]:
-    """The caller's environment without what would bend PostgreSQL's programs: PG* variables and the language."""
+    """The caller's environment without what would bend PostgreSQL's programs: PG* variables and language."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     return {**kept, "LC_ALL": "C"}

@@ -1,8 +1,8 @@
 """As whom PostgreSQL runs: as the caller, or, since it refuses root, as nobody in root's place.
 
-Root starts it in a user namespace in which root's number shows as nobody's: no second user, no change of owner, and a
-private home will do. Where namespaces are refused (as in many containers) it becomes the real nobody, who must then own
-the directory and reach the programs.
+Root starts it in a user namespace in which root's number shows as nobody's: no second user, no change of
+owner, and a private home will do. Where namespaces are refused (as in many containers) it becomes the real
+nobody, who must then own the directory and reach the programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from semel.errors import EmbeddedServerError
 
 @dataclass(frozen=True)
 class Identity:
-    """``prefix`` goes before each command of PostgreSQL's; ``owner`` is who must own its files, if not the caller."""
+    """``prefix`` goes before PostgreSQL's commands; ``owner`` must own its files (None: the caller does)."""
 
     prefix: tuple[str, ...] = ()
     owner: int | None = None
@@ -58,7 +58,7 @@ def choose_identity(place: Place, binaries: Binaries) -> Identity:
 def _runs(identity: Identity, *command: str) -> bool:
     if shutil.which(identity.prefix[0]) is None:
         return False
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603
         [*identity.prefix, *command],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -73,6 +73,6 @@ def _refused(reason: str) -> EmbeddedServerError:
     return EmbeddedServerError(
         f"PostgreSQL does not run as root, and {reason}.",
         holds="Nothing was started, and data already there is kept.",
-        remedy="Run semel as an ordinary user, or put its environment and SEMEL_HOME where every user may read, "
-        "or give the URL of a server that runs (SEMEL_DATABASE_URL).",
+        remedy="Run semel as an ordinary user, or put its environment and SEMEL_HOME where every user may "
+        "read, or give the URL of a server that runs (SEMEL_DATABASE_URL).",
     )

@@ -21,7 +21,8 @@ def locked(place: Place) -> Iterator[None]:
     held: list[int] = []
     if not wait_until(lambda: _take(place, held), WAIT_SECONDS):
         raise EmbeddedServerError(
-            f"Another process has been starting or stopping the server in {place.directory} for {WAIT_SECONDS:.0f} s.",
+            f"Another process has been starting or stopping the server in {place.directory} "
+            f"for {WAIT_SECONDS:.0f} s.",
             holds="Nothing was changed.",
             remedy=f"See what that process waits for ({place.log}); it holds {place.lock}.",
         )

@@ -46,7 +46,7 @@ def open_log(place: Place) -> LogMark:
 
 
 def start_failure(place: Place, happened: str, printed: str) -> EmbeddedServerError:
-    """The error for a program that failed: a full disk by its own name, all else with what was printed last."""
+    """The error for a program that failed: a full disk by its name, all else with what was printed last."""
     if "No space left on device" in printed or shutil.disk_usage(place.directory).free < FULL_BELOW:
         return disk_full(place, last_lines(printed))
     shown = last_lines(printed) or "(nothing was printed)"

@@ -73,7 +73,7 @@ class Place:
     def runtime(self) -> Path:
         """The short, private directory of the socket and the lock: the same in every process of this user."""
         digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:12]
-        return Path(f"/tmp/semel-{os.geteuid()}-{digest}")
+        return Path(f"/tmp/semel-{os.geteuid()}-{digest}")  # noqa: S108 (checked by make_runtime)
 
     @property
     def lock(self) -> Path:
@@ -82,7 +82,7 @@ class Place:
 
 
 def default_directory() -> Path:
-    """``$SEMEL_HOME/postgres``, else ``$XDG_DATA_HOME/semel/postgres``, else ``~/.local/share/semel/postgres``."""
+    """``$SEMEL_HOME/postgres``, else ``semel/postgres`` in ``$XDG_DATA_HOME`` or ``~/.local/share``."""
     home = os.environ.get("SEMEL_HOME")
     if home:
         return Path(home) / "postgres"
@@ -134,7 +134,7 @@ def make_runtime(place: Place) -> None:
     owned = found.st_uid == os.geteuid() or (os.geteuid() == 0 and found.st_uid == NOBODY)
     if not stat.S_ISDIR(found.st_mode) or not owned or stat.S_IMODE(found.st_mode) & 0o077:
         raise EmbeddedServerError(
-            f"{runtime} was made by another user or is open to others, so the server's socket would not be safe there.",
+            f"{runtime} is another user's or open to others, so the server's socket would not be safe there.",
             holds="Nothing was started.",
             remedy=f"Remove {runtime}, or choose another directory for the server.",
         )

@@ -1,7 +1,7 @@
 """The server process of one data directory: found by postmaster.pid, and believed only if it is that process.
 
-The number in the file may belong to anything by now: the machine was started anew, or the number was used again. A
-zombie counts as gone, although it still answers to signal 0: some containers reap late or never.
+The number in the file may belong to anything by now: the machine was started anew, or the number used again.
+A zombie counts as gone, although it still answers to signal 0: some containers reap late or never.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from semel.embedded.waiting import wait_until
 
 @dataclass(frozen=True)
 class Postmaster:
-    """A server process that runs; ``state`` is PostgreSQL's own word: starting, ready, standby or stopping."""
+    """A server that runs; ``state`` is PostgreSQL's own word: starting, ready, standby or stopping."""
 
     pid: int
     state: str
@@ -99,6 +99,5 @@ def _ps(pid: int, column: str) -> str:
     """One column of ps, for systems without /proc."""
     if Path("/proc/self/stat").exists():
         return ""
-    return subprocess.run(
-        ["ps", "-ww", "-o", column, "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout
+    command = ["/bin/ps", "-ww", "-o", column, "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603

@@ -1,6 +1,6 @@
 """Start the server's process: as a child of this one, or in the background.
 
-Never by ``pg_ctl start``: its server is nobody's child, and stays a zombie after a kill where process 1 reaps late.
+A child can be killed and reaped at will, which ``pg_ctl start`` does not give: its server is nobody's child.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OwnedProcess:
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
-        self._tether = subprocess.Popen(
+        self._tether = subprocess.Popen(  # noqa: S603
             ["/bin/sh", "-c", TETHER, "semel-tether", str(child.pid)],
             stdin=subprocess.PIPE,
             start_new_session=True,
@@ -70,7 +70,7 @@ def start_owned(command: Sequence[str], log: Path, environment: Mapping[str, str
     """Start a child in a session of its own, so that Ctrl-C in the terminal does not reach it."""
     with log.open("ab") as output:
         return OwnedProcess(
-            subprocess.Popen(
+            subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -86,7 +86,7 @@ def start_in_background(
     command: Sequence[str], log: Path, environment: Mapping[str, str]
 ) -> BackgroundProcess:
     """Start it through a shell that ends at once, so that it is no child of this process."""
-    printed = subprocess.run(
+    printed = subprocess.run(  # noqa: S603
         ["/bin/sh", "-c", IN_BACKGROUND, str(log), *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

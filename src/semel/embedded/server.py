@@ -77,8 +77,8 @@ class EmbeddedServer:
     def start(self, *, background: bool = False) -> str:
         """Start the server, if none runs on the directory, and return the URL of database ``semel``.
 
-        It is a child of this process and ends with it; in the background it stays until it is stopped. The first
-        start makes the data directory (about a second). A server that runs already is left with its own settings.
+        It is a child of this process and ends with it; in the background it stays until it is stopped.
+        The first start makes the data directory (about a second). One that runs already keeps its settings.
         """
         running = find_postmaster(self._place.data)
         if running is None or not running.ready:
@@ -119,7 +119,7 @@ class EmbeddedServer:
         )
 
     def stop(self) -> None:
-        """End the server, whoever started it; open transactions are rolled back. Does nothing when none runs."""
+        """End the server, whoever started it; open transactions are rolled back. Without one, do nothing."""
         if not self._place.data.exists():
             return
         with locked(self._place):
@@ -155,7 +155,7 @@ class EmbeddedServer:
         return self.start()
 
     def destroy(self) -> None:
-        """Stop the server and delete its directory with all data; refuses a directory that semel did not make."""
+        """Stop the server and delete its directory, data and all; refuses one that semel did not make."""
         refuse_foreign(self._place)
         if not is_ours(self._place):
             return
@@ -184,12 +184,12 @@ class EmbeddedServer:
         )
 
     def url(self, database: str = DATABASE) -> str:
-        """The URL of a database over the Unix socket: it needs no password and works while the server is down, too."""
+        """The URL of a database over the Unix socket, which asks for no password; known while it is down."""
         port = DEFAULT_PORT if self._port is None else self._port
         return f"postgresql://{USER}@/{quote(database, safe='')}?host={self._place.runtime}&port={port}"
 
     def tcp_url(self, database: str = DATABASE) -> str:
-        """The URL over loopback TCP, with its password, for tools that know no Unix sockets; needs ``port``."""
+        """The URL over loopback TCP, with its password, for tools without Unix sockets; needs ``port``."""
         if self._port is None:
             raise EmbeddedServerError(
                 "The server was not given a port, so it listens on its Unix socket only.",
@@ -218,8 +218,8 @@ class EmbeddedServer:
 
 
 def ensure_running(directory: Path | str | None = None) -> str:
-    """The URL of the server in the directory (without one: the user's own), started in the background if need be.
+    """The URL of the server in the directory (without one: the user's own); starts it if none runs.
 
-    It stays when this process ends, and every process of this user that asks gets the same one.
+    It runs in the background and stays when this process ends; every process of this user gets the same one.
     """
     return EmbeddedServer(directory).start(background=True)

@@ -13,7 +13,7 @@ DATABASE: Final = "semel"
 THROWAWAY_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 )
-"""For data that may be lost with the machine: tests. A crash of PostgreSQL alone still loses nothing but the last commits."""
+"""For tests: a crash of the machine may lose all, a crash of PostgreSQL alone the last commits at most."""
 
 
 def as_options(settings: Mapping[str, str]) -> list[str]:
@@ -22,7 +22,7 @@ def as_options(settings: Mapping[str, str]) -> list[str]:
 
 
 def server_settings(socket_directory: str, port: int | None, chosen: Mapping[str, str]) -> dict[str, str]:
-    """The launcher's settings under the user's own; where it listens is never the user's: no address but loopback."""
+    """The launcher's, then the user's, then where it listens, which nobody overrides: loopback at most."""
     return {
         "cluster_name": "semel",
         "logging_collector": "off",
