@@ -1,7 +1,7 @@
 """The PostgreSQL servers that tests run on.
 
 One server is shared by all processes of a test run: whoever needs it first starts it, and a keeper process
-ends it with the run, however that ends. Each test gets a database of its own, a copy of one migrated template.
+ends it with the run, however that ends. Each test gets its own database, a copy of one migrated template.
 """
 
 from __future__ import annotations
