@@ -1,8 +1,8 @@
 """When a recurring job is due: cron expressions in a time zone, and fixed intervals.
 
 The rule for daylight saving (docs/adr/0003-daylight-saving.md): an expression with fixed hours runs once per
-matching wall-clock time: at the first valid instant if that time is skipped, and the first time if it comes twice.
-One whose hour field covers every hour runs at every instant whose wall clock matches, so it goes by elapsed time.
+matching wall-clock time: at the first valid instant if that time is skipped, and the first time if it comes
+twice. One whose hour field covers every hour runs at every instant whose wall clock matches, by elapsed time.
 
 The library walks naive wall-clock times only; the mapping to instants is done here.
 """
