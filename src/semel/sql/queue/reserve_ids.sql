@@ -1,2 +1,3 @@
 -- Takes ids for rows that COPY will store, so that the caller knows each row's id. Caller: store.enqueue. Locks: none.
-SELECT nextval(pg_get_serial_sequence('{schema}.jobs', 'id')), clock_timestamp() FROM generate_series(1, CAST(:count AS integer))
+SELECT nextval(pg_get_serial_sequence('{schema}.jobs', 'id')), statement_timestamp()
+  FROM generate_series(1, CAST(:count AS integer))

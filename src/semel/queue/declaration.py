@@ -1,0 +1,144 @@
+"""From a function and the options of ``@app.job`` to a `Job`; all that can be wrong is found here, at
+import."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+from semel.core.arguments import Signature
+from semel.core.durations import Duration, to_timedelta
+from semel.core.retry import Policy, RetryPolicy
+from semel.core.settings import Settings
+from semel.errors import ConfigurationError
+from semel.queue.job import Job, RunIn
+from semel.store.pools import Database
+
+
+class JobDeclaration(TypedDict, total=False):
+    """The options of ``@app.job``, except those that change the handler's signature."""
+
+    kind: str
+    """By default the function's name."""
+    queue: str
+    priority: int
+    max_attempts: int
+    """By default the retry policy's, else the application's."""
+    timeout: Duration | None
+    """None: none. By default the application's."""
+    retry: Policy | None
+    run_in: RunIn
+
+
+def declare(
+    function: Callable[..., Any],
+    options: JobDeclaration,
+    *,
+    context: bool,
+    transaction: bool,
+    settings: Settings,
+    database: Database,
+) -> Job[..., Any]:
+    """Raises ConfigurationError for a function that cannot be a handler, or options that cannot be right."""
+    unknown = options.keys() - JobDeclaration.__annotations__.keys()
+    if unknown:
+        raise ConfigurationError(f"@app.job takes no option {min(unknown)!r}.")
+    kind = options.get("kind") or _stable_name(function)
+    retry, max_attempts = _retry(options, settings)
+    timeout = options.get("timeout", settings.timeout)
+    run_in = options.get("run_in", "auto")
+    is_async = _is_async(function, kind)
+    _check_run_in(run_in, kind, is_async=is_async, bound=context or transaction)
+    return Job(
+        kind=kind,
+        function=function,
+        signature=_signature(function, kind, leading=int(context) + int(transaction)),
+        is_async=is_async,
+        context=context,
+        transaction=transaction,
+        run_in=run_in,
+        queue=options.get("queue", "default"),
+        priority=options.get("priority", 0),
+        max_attempts=max_attempts,
+        timeout=None if timeout is None else to_timedelta(timeout, name=f"timeout of {kind}"),
+        retry=retry,
+        payload_limit=settings.payload_limit,
+        database=database,
+    )
+
+
+def _stable_name(function: Callable[..., Any]) -> str:
+    name = str(getattr(function, "__name__", ""))
+    if not name.isidentifier():  # a lambda, a partial, a callable object
+        raise ConfigurationError(
+            f"{function!r} has no name of its own that stored jobs could carry.",
+            remedy='Name the kind: @app.job(kind="…").',
+        )
+    return name
+
+
+def _retry(options: JobDeclaration, settings: Settings) -> tuple[Policy, int]:
+    given = options.get("retry")
+    most = options.get("max_attempts")
+    if most is None:
+        most = given.max_attempts if isinstance(given, RetryPolicy) else settings.max_attempts
+    policy = RetryPolicy(max_attempts=most) if given is None else given
+    if not callable(policy):
+        raise ConfigurationError(
+            f"retry={policy!r} is no policy.",
+            remedy="Give a RetryPolicy, or a callable (exception, attempt); how often is max_attempts=.",
+        )
+    return policy, most
+
+
+def _is_async(function: Callable[..., Any], kind: str) -> bool:
+    call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+        raise ConfigurationError(
+            f"{kind} is a generator: nothing of it would run.", remedy="Write a plain function."
+        )
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _check_run_in(run_in: str, kind: str, *, is_async: bool, bound: bool) -> None:
+    if run_in not in ("auto", "process"):
+        raise ConfigurationError(f'run_in of {kind} is {run_in!r}: give "auto" or "process".')
+    if run_in == "process" and is_async:
+        raise ConfigurationError(
+            f"{kind} is async def, and a process runs plain functions.", remedy="Make it a def."
+        )
+    if run_in == "process" and bound:
+        raise ConfigurationError(
+            f"{kind} runs in another process, where neither the context nor the connection can follow.",
+            remedy='Leave out run_in="process", or context=True and transaction=True.',
+        )
+
+
+def _signature(function: Callable[..., Any], kind: str, *, leading: int) -> Signature:
+    """The codec of what callers pass: without the ``leading`` parameters that the worker fills in."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    positional = [
+        each
+        for each in parameters[:leading]
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(positional) < leading:
+        raise ConfigurationError(
+            f"{kind} lacks the parameters that the worker fills in.",
+            remedy="With context=True the context comes first, with transaction=True then the connection: "
+            f"def {kind}(ctx, connection, …).",
+        )
+    if not leading:
+        return Signature.of(function)
+
+    @functools.wraps(function)
+    def rest(
+        *args: Any, **kwargs: Any
+    ) -> Any:  # never called: it carries the signature and where it was written
+        raise NotImplementedError
+
+    rest.__signature__ = signature.replace(parameters=parameters[leading:])  # type: ignore[attr-defined]
+    return Signature.of(rest)

@@ -1,0 +1,176 @@
+"""Storing new jobs, in the transaction that the session is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from semel.core.job import Enqueued, NewJob
+from semel.core.states import Status
+from semel.errors import RetryTransaction
+from semel.store.statement import Copy, Operation, Row, Statement, Steps
+
+COPY_FROM = 1_000
+"""Rows from which COPY is worth its two round trips."""
+
+MOST_ROWS = 5_000
+MOST_BYTES = 8 * 1024 * 1024
+"""Of one INSERT: what a server and a driver hold in memory for it stays small."""
+
+TRIES = 10
+"""How often a unique key may change hands between the two statements of one enqueue."""
+
+_COLUMNS = ("id", "kind", "payload", "queue", "priority", "max_attempts", "run_at", "ordering_key")
+
+
+def enqueue(job: NewJob) -> Operation[Enqueued]:
+    """Store one job, or find the one that holds its unique key.
+
+    One statement, except after a conflict. Where another open transaction has stored the same key, waits
+    until it ends.
+    """
+    parameters = _parameters(job)
+
+    def steps() -> Steps[Enqueued]:
+        for _ in range(TRIES):
+            rows = yield Statement("queue/enqueue", parameters)
+            if rows:
+                return Enqueued(rows[0][0], created=True, status=Status.PENDING)
+            rows = yield Statement(
+                "queue/find_unique", {"kind": job.kind, "unique_key": job.options.unique_key}
+            )
+            for id_, status, over in rows:
+                if not over:
+                    return Enqueued(id_, created=False, status=Status(status))
+                yield Statement("queue/free_unique", {"ids": f"{{{id_}}}"})
+        raise _restless(job)
+
+    return Operation("enqueue", steps, alone=True)
+
+
+def enqueue_many(jobs: Sequence[NewJob], *, copy: bool) -> Operation[list[Enqueued]]:
+    """Store many jobs, all or none, answered in their order.
+
+    ``copy`` says that the driver can COPY, which is then used for thousands without unique keys. Of a unique
+    key that comes twice the first is stored and both are answered with it.
+    """
+    keyed = any(job.options.unique_key is not None for job in jobs)
+    if copy and len(jobs) >= COPY_FROM and not keyed:
+        return Operation("enqueue_copy", lambda: _copy(jobs), alone=True)
+    placed = list(enumerate(jobs))
+    if keyed:  # one order for all callers, so that two of them cannot wait for each other
+        placed.sort(key=lambda pair: (pair[1].kind, pair[1].options.unique_key or ""))
+    chunks = tuple(_chunks(placed))
+
+    def steps() -> Steps[list[Enqueued]]:
+        answers: dict[int, Enqueued] = {}
+        for chunk in chunks:
+            yield from _insert(chunk, answers)
+        return [answers[place] for place in range(len(jobs))]
+
+    return Operation("enqueue_many", steps, alone=len(chunks) == 1 and not keyed)
+
+
+def _insert(chunk: Mapping[int, NewJob], answers: dict[int, Enqueued]) -> Steps[None]:
+    """Store the jobs of a chunk, by place; again for those whose unique key came free meanwhile."""
+    missing = dict(chunk)
+    for _ in range(TRIES):
+        rows = yield Statement("queue/enqueue_many", {"rows": _json(map(_listed, missing, missing.values()))})
+        for place, id_ in rows:
+            answers[place] = Enqueued(id_, created=True, status=Status.PENDING)
+            del missing[place]
+        if not missing:
+            return
+        wanted = (
+            {"place": place, "kind": job.kind, "unique_key": job.options.unique_key}
+            for place, job in missing.items()
+        )
+        rows = yield Statement("queue/find_unique_many", {"rows": _json(wanted)})
+        over = {id_ for _, id_, _, ended in rows if ended}
+        for place, id_, status, ended in rows:
+            if not ended:
+                answers[place] = Enqueued(id_, created=False, status=Status(status))
+                del missing[place]
+        if over:
+            yield Statement("queue/free_unique", {"ids": f"{{{','.join(map(str, sorted(over)))}}}"})
+        if not missing:
+            return
+    raise _restless(next(iter(missing.values())))
+
+
+def _copy(jobs: Sequence[NewJob]) -> Steps[list[Enqueued]]:
+    """Ids first, so that each row's is known: COPY answers with none. Ids of a COPY that fails stay
+    unused."""
+    rows = yield Statement("queue/reserve_ids", {"count": len(jobs)})
+    ids = [row[0] for row in rows]
+    now: datetime = rows[0][1]
+    yield Copy(
+        "queue/copy", "jobs", _COLUMNS, [_row(id_, job, now) for id_, job in zip(ids, jobs, strict=True)]
+    )
+    return [Enqueued(id_, created=True, status=Status.PENDING) for id_ in ids]
+
+
+def _row(id_: int, job: NewJob, now: datetime) -> Row:
+    options = job.options
+    run_at = options.run_at or now + (options.delay or timedelta(0))
+    return (
+        id_,
+        job.kind,
+        job.payload.decode(),
+        options.queue,
+        options.priority,
+        options.max_attempts,
+        run_at.isoformat(),
+        options.ordering_key,
+    )
+
+
+def _chunks(placed: Iterable[tuple[int, NewJob]]) -> Iterator[dict[int, NewJob]]:
+    chunk: dict[int, NewJob] = {}
+    size = 0
+    for place, job in placed:
+        if len(chunk) >= MOST_ROWS or (chunk and size + len(job.payload) > MOST_BYTES):
+            yield chunk
+            chunk, size = {}, 0
+        chunk[place] = job
+        size += len(job.payload)
+    yield chunk
+
+
+def _parameters(job: NewJob) -> dict[str, Any]:
+    options = job.options
+    return {
+        "kind": job.kind,
+        "payload": job.payload.decode(),
+        "queue": options.queue,
+        "priority": options.priority,
+        "max_attempts": options.max_attempts,
+        "run_at": options.run_at,
+        "delay": _seconds(options.delay),
+        "unique_key": options.unique_key,
+        "unique_for": _seconds(options.unique_time),
+        "ordering_key": options.ordering_key,
+    }
+
+
+def _listed(place: int, job: NewJob) -> dict[str, Any]:
+    return _parameters(job) | {"place": place, "payload": msgspec.Raw(job.payload)}
+
+
+def _json(rows: Iterable[Mapping[str, Any]]) -> str:
+    return msgspec.json.encode(list(rows)).decode()
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else duration.total_seconds()
+
+
+def _restless(job: NewJob) -> RetryTransaction:
+    return RetryTransaction(
+        f"The unique key {job.options.unique_key!r} of {job.kind} changed hands {TRIES} times in a row.",
+        holds="Nothing of this call is stored.",
+        remedy="Try again.",
+    )

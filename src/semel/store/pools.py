@@ -1,0 +1,176 @@
+"""An application's own connections for enqueuing: few, opened when first used, closed with the application.
+
+There are no threads and no timers behind them: a failure to connect is the caller's at once, a fork starts
+with none, and an interpreter that exits has nothing to wait for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+
+from semel.errors import DatabaseUnreachable
+from semel.sql import Catalogue
+from semel.store.connect import connect, connect_async
+from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession
+from semel.store.run import AsyncSession, Session, Watch
+from semel.store.sessions import async_session_for, sync_session_for
+
+MOST_CONNECTIONS = 4
+"""Of one process for its sync callers, and of each event loop."""
+
+WAIT = 10.0
+"""Seconds for a connection to come free, before the caller is told that none does."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The connections of a process's sync callers."""
+
+    process: int = field(default_factory=os.getpid)
+    permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_CONNECTIONS))
+    idle: list[PsycopgSession] = field(default_factory=list)
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _LoopLane:
+    """The connections of one event loop."""
+
+    process: int = field(default_factory=os.getpid)
+    permits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CONNECTIONS))
+    idle: list[AsyncPsycopgSession] = field(default_factory=list)
+
+
+class Database:
+    """Where an application's jobs are: a session on the caller's transaction, or on a connection of our own.
+
+    Safe to share between threads, event loops and forked processes.
+    """
+
+    def __init__(self, url: Callable[[], str], catalogue: Catalogue, *, watch: Watch | None = None) -> None:
+        self.catalogue = catalogue
+        self.watch = watch
+        self._url = url
+        self._lane = _Lane()
+        self._loop_lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopLane] = WeakKeyDictionary()
+
+    @contextmanager
+    def session(self, tx: Any = None) -> Iterator[Session]:
+        """On the caller's transaction, which is left open; without one, on our own connection in
+        autocommit."""
+        if tx is not None:
+            yield sync_session_for(tx, self.catalogue)
+            return
+        if (
+            self._lane.process != os.getpid()
+        ):  # the parent's sockets are its own; libpq does not close them here
+            self._lane = _Lane()
+        lane = self._lane
+        if not lane.permits.acquire(timeout=WAIT):
+            raise _exhausted()
+        try:
+            session = _reusable(lane.idle) or connect(self._url(), self.catalogue, watch=self.watch)
+            try:
+                yield session
+            finally:
+                if lane is self._lane and _is_clean(session.connection):
+                    lane.idle.append(session)
+                else:
+                    session.connection.close()
+        finally:
+            lane.permits.release()
+
+    @asynccontextmanager
+    async def async_session(self, tx: Any = None) -> AsyncIterator[AsyncSession]:
+        """`session`, for asyncio."""
+        if tx is not None:
+            yield async_session_for(tx, self.catalogue)
+            return
+        lane = self._loop_lane()
+        try:
+            await asyncio.wait_for(lane.permits.acquire(), WAIT)
+        except TimeoutError:
+            raise _exhausted() from None
+        try:
+            session = _reusable(lane.idle)
+            if session is None:
+                session = await connect_async(
+                    await asyncio.to_thread(self._url), self.catalogue, watch=self.watch
+                )
+            try:
+                yield session
+            finally:
+                if self._loop_lanes.get(asyncio.get_running_loop()) is lane and _is_clean(session.connection):
+                    lane.idle.append(session)
+                else:
+                    await session.connection.close()
+        finally:
+            lane.permits.release()
+
+    def close(self) -> None:
+        """Close the connections of sync callers; one in use is closed when it comes free. A later use opens
+        anew."""
+        lane, self._lane = self._lane, _Lane()
+        if lane.process == os.getpid():
+            while lane.idle:
+                lane.idle.pop().connection.close()
+
+    async def aclose(self) -> None:
+        """`close`, and the connections of this event loop."""
+        lane = self._loop_lanes.pop(asyncio.get_running_loop(), None)
+        if lane is not None and lane.process == os.getpid():
+            while lane.idle:
+                await lane.idle.pop().connection.close()
+        self.close()
+
+    def _loop_lane(self) -> _LoopLane:
+        loop = asyncio.get_running_loop()
+        lane = self._loop_lanes.get(loop)
+        if lane is None or lane.process != os.getpid():
+            for ended in [each for each in self._loop_lanes if each.is_closed()]:
+                for session in self._loop_lanes.pop(ended).idle:
+                    session.connection.pgconn.finish()
+            lane = self._loop_lanes[loop] = _LoopLane()
+        return lane
+
+
+def _reusable(idle: list[Any]) -> Any:
+    """The connection used last that the server has not ended meanwhile; None where there is none."""
+    while idle:
+        try:
+            session = idle.pop()
+        except IndexError:  # another thread took it
+            break
+        connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] = session.connection
+        if not connection.closed and not _has_something_to_say(connection.fileno()):
+            return session
+        connection.pgconn.finish()
+    return None
+
+
+def _has_something_to_say(file_descriptor: int) -> bool:
+    """An idle connection that can be read has been ended, or is not as we left it."""
+    poll = select.poll()
+    poll.register(file_descriptor, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _is_clean(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    return not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def _exhausted() -> DatabaseUnreachable:
+    return DatabaseUnreachable(
+        f"All {MOST_CONNECTIONS} connections for enqueuing stayed in use for {WAIT:.0f} s.",
+        holds="Nothing was stored.",
+        remedy="Enqueue on your own connection (tx=…), or many jobs at once with enqueue_many.",
+    )
