@@ -41,6 +41,12 @@ class Options(TypedDict, total=False):
     loud: bool
 
 
+@dataclass
+class Tree:
+    name: str
+    branches: list[Tree]
+
+
 class NotJson:
     pass
 
@@ -232,6 +238,31 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.parametrize("depth", [99, 150, 500, 900, 5_000])
+def test_deep_nesting_is_carried_or_refused(depth: int) -> None:
+    deep: list[Any] = []
+    for _ in range(depth):
+        deep = [deep]
+
+    def typed(value: list[list[Any]]) -> None: ...
+
+    for function in (untyped, typed):
+        if depth < 100:
+            assert call(function, deep)[0][0] == deep
+        else:
+            with pytest.raises(ArgumentError, match=r"value.*(nested|recursion)"):
+                Signature.of(function).encode((deep,))
+
+
+def test_types_that_contain_themselves_and_object() -> None:
+    def grow(tree: Tree, anything: object) -> None: ...
+
+    tree = Tree("a", [Tree("b", [])])
+    assert call(grow, tree, [1]) == ((tree, [1]), {})
+    with pytest.raises(ArgumentError, match="anything"):
+        call(grow, tree, tree)
+
+
 @given(json_values)
 def test_any_json_value_comes_back_equal(value: Any) -> None:
     assert call(untyped, value)[0][0] == value
@@ -302,9 +333,15 @@ def test_the_context_is_left_out_and_its_annotation_never_read() -> None:
 
     signature = Signature.of(with_context, skip_first=True)
     assert signature.encode((3,)) == b'{"number":3}'
-    for function in (lambda: None, lambda *args: None):
+    for function in (lambda: None, lambda *_args: None):
         with pytest.raises(ConfigurationError, match="context"):
             Signature.of(function, skip_first=True)
+
+
+def test_what_has_no_signature_is_refused() -> None:
+    for function in (3, type("Opaque", (), {"__signature__": "nonsense", "__call__": None})()):
+        with pytest.raises(ConfigurationError, match="signature"):
+            Signature.of(function)  # type: ignore[arg-type]
 
 
 def test_an_annotation_that_cannot_be_resolved() -> None:

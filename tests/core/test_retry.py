@@ -27,6 +27,11 @@ def test_the_default_backoff_doubles_up_to_an_hour() -> None:
     assert delays == [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600]
 
 
+def test_no_base_is_no_delay_however_many_attempts() -> None:
+    assert Backoff(base=0).delay(10**6, never) == timedelta(0)
+    assert Backoff(factor=10).delay(10**6, never) == timedelta(hours=1)
+
+
 def test_jitter_is_the_random_share() -> None:
     assert Backoff(base=100, jitter=0.5).delay(1, lambda: 0.5) == timedelta(seconds=75)
     assert Backoff(base=100, jitter=0).delay(1, lambda: 0.9) == timedelta(seconds=100)

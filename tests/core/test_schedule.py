@@ -59,7 +59,7 @@ def ticks(expression: str, tz: str, after: str, until: str) -> list[str]:
         # New York, 2025-03-09 at 07:00Z and 2025-11-02 at 06:00Z.
         ("30 2 * * *", NEW_YORK, "2025-03-09", "2025-03-11", ["09T07:00", "10T06:30"]),
         ("30 1 * * *", NEW_YORK, "2025-11-02", "2025-11-04", ["02T05:30", "03T06:30"]),
-        # Lord Howe moves by 30 minutes: from 02:00 at 2024-10-05T15:30Z, and back to 01:30 at 2024-04-06T15:00Z.
+        # Lord Howe moves by 30 minutes: at 2024-10-05T15:30Z from 02:00, at 2024-04-06T15:00Z back to 01:30.
         ("15 2 * * *", LORD_HOWE, "2024-10-05T12:00", "2024-10-06T12:00", ["05T15:30"]),
         (
             "0 * * * *",
@@ -94,6 +94,31 @@ def test_ticks_at_a_change_of_the_clock(
     expression: str, tz: str, after: str, until: str, expected: list[str]
 ) -> None:
     assert ticks(expression, tz, after, until) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "tz", "at", "expected"),
+    [
+        ("30 1 * * *", LONDON, "2024-10-27T01:15", "2024-10-27T00:30"),  # the second 01:15: 01:30 has been
+        ("30 1 * * *", LONDON, "2024-03-31T00:59:59", "2024-03-30T01:30"),
+        ("30 1 * * *", LONDON, "2024-03-31T01:00", "2024-03-31T01:00"),
+        (
+            "59 59 * * * *",
+            LONDON,
+            "2024-03-31T01:00",
+            "2024-03-31T00:59:59",
+        ),  # the last second before the jump
+        ("0 * * * *", LONDON, "2024-10-27T01:30", "2024-10-27T01:00"),
+        ("0 * * * *", LORD_HOWE, "2024-04-06T15:10", "2024-04-06T14:00"),
+    ],
+)
+def test_the_latest_tick_near_a_change_of_the_clock(expression: str, tz: str, at: str, expected: str) -> None:
+    assert Schedule("s", expression, tz=tz).latest_tick(utc(at)) == utc(expected)
+
+
+def test_the_second_pass_counts_even_if_the_next_match_on_the_clock_is_a_year_off() -> None:
+    cairo = Schedule("s", "30 * 31 10 *", tz=CAIRO)  # 2024-10-31 ends with 23:00 to 24:00 twice
+    assert cairo.next_tick(utc("2024-10-31T20:50")) == utc("2024-10-31T21:30")
 
 
 def test_five_fields_six_fields_and_names() -> None:

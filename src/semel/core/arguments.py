@@ -26,6 +26,9 @@ DEFAULT_LIMIT: Final = 64 * 1024
 """Bytes of a payload."""
 
 _LARGEST_INTEGER_BITS: Final = 14_000  # below the 4,300 digits that Python turns into text
+_DEEPEST: Final = 100
+"""Levels of lists and dictionaries: far from the stack limits of Python and PostgreSQL."""
+
 _KEPT: Final = (datetime, date, time, timedelta, Decimal, UUID, bytes)
 _PATH: Final = re.compile(r" - at `\$\.([^.\[`]+)")
 _FIELD: Final = re.compile(r"(?:required|unknown) field `([^`]*)`$")
@@ -100,7 +103,7 @@ class Signature:
             )
         try:
             self.decoder.decode(payload)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             argument, problem = _explain(error)
             raise ArgumentError(
                 f"Argument {argument!r} of {self.name} does not fit: {problem}.", argument=argument
@@ -166,7 +169,10 @@ _BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KE
 
 def _parameters(function: Callable[..., Any], name: str, *, skip_first: bool) -> list[inspect.Parameter]:
     """In the order of the struct's fields: positional, keyword-only, ``*args``."""
-    parameters = list(inspect.signature(function).parameters.values())
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:  # no callable, or one written in C
+        raise ConfigurationError(f"{name} has no signature that can be read: {error}.") from error
     if skip_first:
         if not parameters or parameters[0].kind not in _POSITIONAL:
             raise ConfigurationError(f"{name} takes no first argument for the context.")
@@ -236,8 +242,10 @@ def _explain(error: Exception) -> tuple[str | None, str]:
     return None, text
 
 
-def _flaw(value: Any, *, plain: bool) -> str:
+def _flaw(value: Any, *, plain: bool, depth: int = 0) -> str:
     """What jsonb could not give back as it was put in, or ""."""
+    if depth > _DEEPEST:
+        return f"it is nested deeper than {_DEEPEST} levels"
     match value:
         case None | bool():
             return ""
@@ -250,9 +258,9 @@ def _flaw(value: Any, *, plain: bool) -> str:
         case float():
             return "" if math.isfinite(value) else f"{value} is not a number that JSON has"
         case list() | tuple():
-            return next(filter(None, (_flaw(each, plain=plain) for each in value)), "")
+            return next(filter(None, (_flaw(each, plain=plain, depth=depth + 1) for each in value)), "")
         case dict():
-            return _dict_flaw(value, plain=plain)
+            return _dict_flaw(value, plain=plain, depth=depth + 1)
     if plain:
         return (
             f"{type(value).__name__} would come back as something else; annotate the parameter with its type"
@@ -264,11 +272,11 @@ def _flaw(value: Any, *, plain: bool) -> str:
     return ""
 
 
-def _dict_flaw(value: dict[Any, Any], *, plain: bool) -> str:
+def _dict_flaw(value: dict[Any, Any], *, plain: bool, depth: int) -> str:
     for key, each in value.items():
         if plain and not isinstance(key, str):
             return f"the dictionary key {key!r} would come back as a string; annotate the parameter"
-        flaw = _flaw(key, plain=plain) or _flaw(each, plain=plain)
+        flaw = _flaw(key, plain=plain, depth=depth) or _flaw(each, plain=plain, depth=depth)
         if flaw:
             return flaw
     return ""

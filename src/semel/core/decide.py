@@ -115,7 +115,7 @@ def error_record(exception: BaseException, attempt: int, reason: str) -> ErrorRe
         attempt=attempt,
         type=_head(_type_name(type(exception)), LONGEST_MESSAGE),
         message=_head(_message(exception), LONGEST_MESSAGE),
-        traceback=_tail("".join(traceback.format_exception(exception)), LONGEST_TRACEBACK),
+        traceback=_tail(_traceback(exception), LONGEST_TRACEBACK),
         reason=_head(reason, LONGEST_MESSAGE),
     )
 
@@ -161,6 +161,13 @@ def _message(exception: BaseException) -> str:
         return exception.reason if isinstance(exception, JobOutcome) else str(exception)
     except Exception as error:  # the user's __str__
         return f"<its str() raised {type(error).__name__}>"
+
+
+def _traceback(exception: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(exception))
+    except Exception as error:  # the user's __str__, notes or attributes
+        return f"<its traceback could not be shown: {type(error).__name__}>"
 
 
 def _head(text: str, limit: int) -> str:

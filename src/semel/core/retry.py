@@ -179,7 +179,7 @@ class _Retry:
         reason = outcome.reason or name or type(outcome).__name__
         match outcome:
             case Retry(at=datetime() as at):
-                return self._again(Decision(status=Status.PENDING, reason=reason, run_at=at))
+                return self._again(Decision(status=Status.PENDING, reason=reason, run_at=at), reason)
             case Retry(after=timedelta() as after):
                 return self.wait(after, reason)
             case Retry():
@@ -201,14 +201,14 @@ class _Retry:
     def wait(self, wait: Backoff | timedelta, reason: str) -> Decision:
         delay = wait.delay(self.attempt, self.random) if isinstance(wait, Backoff) else wait
         delay = min(max(delay, timedelta(0)), LONGEST)
+        shown = describe(timedelta(seconds=round(delay.total_seconds(), 1)))
         return self._again(
-            Decision(status=Status.PENDING, reason=f"{reason}: again in {_words(delay)}", delay=delay)
+            Decision(status=Status.PENDING, reason=f"{reason}: again in {shown}", delay=delay), reason
         )
 
-    def _again(self, decision: Decision) -> Decision:
+    def _again(self, decision: Decision, reason: str) -> Decision:
         if self.attempt < self.max_attempts:
             return decision
-        reason = decision.reason.split(": again in ")[0]
         return Decision(
             status=Status.FAILED, reason=f"{reason}: attempt {self.attempt} of {self.max_attempts}"
         )
@@ -220,7 +220,3 @@ def _waits_for_policy(outcome: JobOutcome) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _words(delay: timedelta) -> str:
-    return describe(timedelta(seconds=round(delay.total_seconds(), 1)))
