@@ -18,6 +18,7 @@ from semel.embedded.settings import as_options, server_settings
 from semel.embedded.waiting import wait_until
 
 ORPHANS_REMAIN: Final = "is still in use"
+RETRY_PAUSE: Final = 0.1
 ABANDON_SECONDS: Final = 15.0
 
 
@@ -43,6 +44,7 @@ def launch(
             return process
         if ORPHANS_REMAIN not in mark.written() or time.monotonic() >= limit:
             raise _failure(cluster, process, mark, seconds)
+        time.sleep(RETRY_PAUSE)
 
 
 def _becomes_ready(cluster: Cluster, process: ServerProcess, seconds: float) -> bool:

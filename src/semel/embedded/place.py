@@ -120,10 +120,8 @@ def make_ours(place: Place) -> None:
     with disk_errors(place):
         place.directory.mkdir(parents=True, exist_ok=True)
         place.directory.chmod(0o700)
-        if not place.password.exists():
-            _write_private(place.password, secrets.token_urlsafe(24))
-        if not place.marker.exists():
-            _write_private(place.marker, MARKER_TEXT)
+        _write_once(place.marker, MARKER_TEXT)
+        _write_once(place.password, secrets.token_urlsafe(24))
 
 
 def make_runtime(place: Place) -> None:
@@ -181,7 +179,10 @@ def _some(entries: list[str]) -> str:
     return f"{shown} and {len(entries) - 3} more" if len(entries) > 3 else shown
 
 
-def _write_private(path: Path, text: str) -> None:
+def _write_once(path: Path, text: str) -> None:
+    """Write a private file, unless it has text already; an empty one is a left-over of a full disk."""
+    if path.exists() and path.stat().st_size > 0:
+        return
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

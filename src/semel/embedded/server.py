@@ -11,7 +11,7 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
-from semel.embedded.binaries import find_binaries
+from semel.embedded.binaries import Binaries, find_binaries
 from semel.embedded.cluster import Cluster
 from semel.embedded.identity import choose_identity
 from semel.embedded.launch import launch
@@ -83,16 +83,16 @@ class EmbeddedServer:
         running = find_postmaster(self._place.data)
         if running is None or not running.ready:
             refuse_foreign(self._place)
+            binaries = find_binaries(self._bin_directory)
             with locked(self._place):
-                self._start_under_lock(background=background)
+                self._start_under_lock(binaries, background=background)
         return self.url()
 
-    def _start_under_lock(self, *, background: bool) -> None:
+    def _start_under_lock(self, binaries: Binaries, *, background: bool) -> None:
         running = find_postmaster(self._place.data)
         if running is not None and self._becomes_ready(running):
             return
         refuse_foreign(self._place)
-        binaries = find_binaries(self._bin_directory)
         make_ours(self._place)
         cluster = Cluster(self._place, binaries, choose_identity(self._place, binaries))
         cluster.ensure(durable=self._settings.get("fsync") != "off")

@@ -10,10 +10,8 @@ DEFAULT_PORT: Final = 5432
 USER: Final = "semel"
 DATABASE: Final = "semel"
 
-THROWAWAY_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
-    {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-)
-"""For tests: a crash of the machine may lose all, a crash of PostgreSQL alone the last commits at most."""
+THROWAWAY_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({"fsync": "off", "full_page_writes": "off"})
+"""For tests: a crash of the machine may lose all, a crash of PostgreSQL alone loses no commit."""
 
 
 def as_options(settings: Mapping[str, str]) -> list[str]:
