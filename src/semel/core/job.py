@@ -42,7 +42,7 @@ class JobOptions:
     run_after: Duration | None = None
     """Counted from the database's clock at the insert."""
     unique_key: str | None = None
-    """Unique within the kind, as long as the job is not finished, and ``unique_for`` after that."""
+    """Unique within the kind until the job is finished, and at least ``unique_for`` from its enqueue."""
     unique_for: Duration | None = None
     ordering_key: str | None = None
 
