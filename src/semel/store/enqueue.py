@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -106,7 +106,7 @@ def _copy(jobs: Sequence[NewJob]) -> Steps[list[Enqueued]]:
     unused."""
     rows = yield Statement("queue/reserve_ids", {"count": len(jobs)})
     ids = [row[0] for row in rows]
-    now: datetime = rows[0][1]
+    now = datetime.fromtimestamp(rows[0][1], UTC)
     yield Copy(
         "queue/copy", "jobs", _COLUMNS, [_row(id_, job, now) for id_, job in zip(ids, jobs, strict=True)]
     )

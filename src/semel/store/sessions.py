@@ -6,6 +6,7 @@ Nothing is imported that the caller's object does not show to be loaded: its cla
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any, cast
 
 from semel.errors import ConnectionRefused
@@ -63,8 +64,8 @@ def async_session_for(tx: object, catalogue: Catalogue) -> AsyncSession:
         raise ConnectionRefused(
             f"tx= is {_name(tx)}, which is sync, in an async call.",
             holds="Nothing was stored.",
-            remedy="Write: ….using(tx=…).enqueue(…) without await, or enqueue_many; in an async view of Django "
-            "call it in the sync_to_async function that holds the transaction.",
+            remedy="Write: ….using(tx=…).enqueue(…) without await, or enqueue_many; in an async Django view, "
+            "in the sync_to_async function that holds the transaction.",
         )
     return cast("AsyncSession", session)
 
@@ -98,6 +99,8 @@ def _sqlalchemy(tx: Any, catalogue: Catalogue) -> Session | AsyncSession | None:
 
 
 def _django(tx: Any, catalogue: Catalogue) -> Session | None:
+    if "django" not in sys.modules:  # a string, and no Django that could know it
+        return None
     from semel.store.drivers.django_driver import session_on
 
     return session_on(tx, catalogue)

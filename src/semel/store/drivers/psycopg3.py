@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 from psycopg import sql
@@ -17,12 +17,20 @@ from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
 
 
-def _name(error: psycopg.Error, broken: bool) -> Exception:
+def _reraise(error: psycopg.Error, broken: bool) -> NoReturn:
+    """Raise semel's error for a driver's error where there is one, else the driver's own."""
     diagnostic = error.diag
     lost = broken or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
-    return name_fault(
-        error, sqlstate=error.sqlstate, table=diagnostic.table_name, constraint=diagnostic.constraint_name, lost=lost
+    named = name_fault(
+        error,
+        sqlstate=error.sqlstate,
+        table=diagnostic.table_name,
+        constraint=diagnostic.constraint_name,
+        lost=lost,
     )
+    if named is error:
+        raise error
+    raise named from error
 
 
 def _copy_text(copy: Copy, catalogue: Catalogue) -> sql.Composed:
@@ -53,7 +61,7 @@ class PsycopgSession:
                 cursor.execute(text, statement.parameters)
                 return cursor.fetchall() if cursor.description else ()
         except psycopg.Error as error:
-            raise _name(error, self.connection.broken) from error
+            _reraise(error, self.connection.broken)
 
     def copy(self, copy: Copy) -> Rows:
         try:
@@ -64,16 +72,19 @@ class PsycopgSession:
                 for row in copy.rows:
                     stream.write_row(row)
         except psycopg.Error as error:
-            raise _name(error, self.connection.broken) from error
+            _reraise(error, self.connection.broken)
         return ()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        if begins_by_itself(self.connection):
+            yield
+            return
         try:
             with self.connection.transaction():
                 yield
         except psycopg.Error as error:
-            raise _name(error, self.connection.broken) from error
+            _reraise(error, self.connection.broken)
 
 
 class AsyncPsycopgSession:
@@ -97,7 +108,7 @@ class AsyncPsycopgSession:
                 await cursor.execute(text, statement.parameters)
                 return await cursor.fetchall() if cursor.description else ()
         except psycopg.Error as error:
-            raise _name(error, self.connection.broken) from error
+            _reraise(error, self.connection.broken)
 
     async def copy(self, copy: Copy) -> Rows:
         try:
@@ -108,18 +119,29 @@ class AsyncPsycopgSession:
                 for row in copy.rows:
                     await stream.write_row(row)
         except psycopg.Error as error:
-            raise _name(error, self.connection.broken) from error
+            _reraise(error, self.connection.broken)
         return ()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
+        if begins_by_itself(self.connection):
+            yield
+            return
         try:
             async with self.connection.transaction():
                 yield
         except psycopg.Error as error:
-            raise _name(error, self.connection.broken) from error
+            _reraise(error, self.connection.broken)
 
 
 def is_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     """Whether a transaction is open on it."""
     return connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+
+def begins_by_itself(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Whether the next statement opens the caller's transaction, which is the caller's to commit.
+
+    `Connection.transaction` would commit it, and there is nothing before it that a savepoint could save.
+    """
+    return not connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE
