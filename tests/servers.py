@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -35,14 +36,10 @@ shutil.rmtree(sys.argv[1])
 """
 
 
-def test_binaries() -> str | None:
-    """The programs that tests run on: ``SEMEL_TEST_PG_BIN``, else what semel finds by itself."""
-    return os.environ.get("SEMEL_TEST_PG_BIN") or None
-
-
-def make_server(directory: Path) -> EmbeddedServer:
-    """A server with settings for tests; not started."""
-    return EmbeddedServer(directory, bin_directory=test_binaries(), settings=TEST_SETTINGS)
+def make_server(directory: Path, **options: Any) -> EmbeddedServer:
+    """A server with settings for tests, not started; the programs are ``SEMEL_TEST_PG_BIN``, if set."""
+    chosen = {"bin_directory": os.environ.get("SEMEL_TEST_PG_BIN") or None, "settings": TEST_SETTINGS}
+    return EmbeddedServer(directory, **{**chosen, **options})
 
 
 def migrate(url: str) -> None:

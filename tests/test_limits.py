@@ -39,7 +39,7 @@ def code_lines(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> i
 
 
 def mutable_state(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that the statements bind to something that can be changed; ``if`` and ``try`` are looked into."""
+    """The names bound to something that can be changed, also within ``if`` and ``try``."""
     for statement in body:
         if isinstance(statement, (ast.If, ast.Try)):
             yield from mutable_state([*statement.body, *statement.orelse])

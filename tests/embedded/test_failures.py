@@ -149,7 +149,7 @@ def test_half_a_data_directory_is_kept(server: EmbeddedServer) -> None:
 def test_a_failed_start_shows_what_postgresql_said(tmp_path: Path, background: bool) -> None:
     store(make_server(tmp_path / "pg").start())
     make_server(tmp_path / "pg").stop()
-    wrong = EmbeddedServer(tmp_path / "pg", settings={"shared_buffers": "plenty"})
+    wrong = make_server(tmp_path / "pg", settings={"shared_buffers": "plenty"})
     with pytest.raises(PostgresStartFailed, match='invalid value for parameter "shared_buffers": "plenty"'):
         wrong.start(background=background)
     assert stored(make_server(tmp_path / "pg").start()) == (7,)
@@ -157,8 +157,8 @@ def test_a_failed_start_shows_what_postgresql_said(tmp_path: Path, background: b
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path, running: EmbeddedServer, unused_port: int) -> None:
-    with EmbeddedServer(tmp_path / "one", settings={"fsync": "off"}, port=unused_port) as first:
-        second = EmbeddedServer(tmp_path / "two", settings={"fsync": "off"}, port=unused_port)
+    with make_server(tmp_path / "one", port=unused_port) as first:
+        second = make_server(tmp_path / "two", port=unused_port)
         with pytest.raises(PostgresStartFailed, match="Address already in use"):
             second.start()
         second.destroy()
@@ -168,7 +168,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, running: EmbeddedServer, 
 def test_a_start_that_takes_too_long_is_ended(server: EmbeddedServer) -> None:
     store(server.start())
     server.stop()
-    impatient = EmbeddedServer(server.directory, start_seconds=0.0)
+    impatient = make_server(server.directory, start_seconds=0.0)
     with pytest.raises(PostgresStartFailed, match="not ready within 0 s"):
         impatient.start()
     assert not impatient.status().running

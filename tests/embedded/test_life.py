@@ -38,7 +38,7 @@ def test_settings_are_the_callers(running: EmbeddedServer) -> None:
 
 
 def test_where_it_listens_is_not_a_setting(tmp_path: Path) -> None:
-    server = EmbeddedServer(tmp_path / "pg", settings={"fsync": "off", "listen_addresses": "*"})
+    server = make_server(tmp_path / "pg", settings={"fsync": "off", "listen_addresses": "*"})
     try:
         assert value(server.start(), "SHOW listen_addresses") == ""
     finally:
@@ -143,7 +143,7 @@ def test_a_private_home_stays_private(tmp_path: Path) -> None:
 
 
 def test_loopback_tcp_asks_for_the_password(tmp_path: Path, unused_port: int) -> None:
-    server = EmbeddedServer(tmp_path / "pg", settings={"fsync": "off"}, port=unused_port)
+    server = make_server(tmp_path / "pg", port=unused_port)
     try:
         server.start()
         assert value(server.tcp_url(), "SHOW listen_addresses") == "127.0.0.1"
