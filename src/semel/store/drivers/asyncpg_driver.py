@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import asyncpg
 
@@ -31,7 +31,7 @@ class AsyncpgSession:
         try:
             rows = await self.connection.fetch(text, *(statement.parameters[name] for name in order))
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise _name(error, self.connection) from error
+            _reraise(error, self.connection)
         return [tuple(row) for row in rows]
 
     async def copy(self, copy: Copy) -> Rows:
@@ -44,7 +44,7 @@ class AsyncpgSession:
                 format="text",
             )
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise _name(error, self.connection) from error
+            _reraise(error, self.connection)
         return ()
 
     @asynccontextmanager
@@ -57,7 +57,7 @@ class AsyncpgSession:
                 async with self.connection.transaction():
                     yield
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise _name(error, self.connection) from error
+            _reraise(error, self.connection)
 
     @asynccontextmanager
     async def _savepoint(self) -> AsyncIterator[None]:
@@ -77,11 +77,15 @@ def is_connection(tx: object) -> bool:
     return isinstance(tx, asyncpg.Connection | asyncpg.pool.PoolConnectionProxy)
 
 
-def _name(error: Any, connection: Any) -> Exception:
-    return name_fault(
+def _reraise(error: Exception, connection: Any) -> NoReturn:
+    """Raise semel's error for a driver's error where there is one, else the driver's own."""
+    named = name_fault(
         error,
         sqlstate=getattr(error, "sqlstate", None),
         table=getattr(error, "table_name", None),
         constraint=getattr(error, "constraint_name", None),
         lost=isinstance(error, OSError) or connection.is_closed(),
     )
+    if named is error:
+        raise error
+    raise named from error

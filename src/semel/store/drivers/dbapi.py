@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from semel.sql import Catalogue
 from semel.store.drivers.copy_text import CopyReader, copy_command, copy_stream
@@ -15,8 +15,8 @@ _LOST: Final = frozenset({"OperationalError", "InterfaceError", "ConnectionDoesN
 """What drivers raise, without an SQLSTATE, where the connection ended."""
 
 
-def name_wrapped(error: Exception, *, lost: bool = False) -> Exception:
-    """The error to raise for one that a library may have wrapped around a driver's."""
+def reraise(error: Exception, *, lost: bool = False) -> NoReturn:
+    """Raise semel's error for a driver's, which may be wrapped, where there is one; else ``error``."""
     cause = _driver_error(error)
     diagnostic = getattr(cause, "diag", cause)
     sqlstate = _sqlstate(cause)
@@ -27,7 +27,9 @@ def name_wrapped(error: Exception, *, lost: bool = False) -> Exception:
         constraint=getattr(diagnostic, "constraint_name", None),
         lost=lost or (sqlstate is None and type(cause).__name__ in _LOST),
     )
-    return error if named is cause else named
+    if named is cause:
+        raise error
+    raise named from error
 
 
 def can_copy(driver_connection: object) -> bool:

@@ -1,5 +1,7 @@
-"""Django's connections, over psycopg 3 or 2. In ``atomic`` the job is part of the block; outside, it commits
-at once, as each of Django's own writes does."""
+"""Django's connections, over psycopg 3 or 2.
+
+In ``atomic`` the job is part of the block; outside, it commits at once, as each of Django's own writes does.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,14 @@ class DjangoSession:
                 cursor.execute(text, dict(statement.parameters))
                 return cursor.fetchall() if cursor.description else ()
         except Error as error:
-            raise dbapi.name_wrapped(error) from error
+            dbapi.reraise(error)
 
     def copy(self, copy: Copy) -> Rows:
         try:
             with self.connection.wrap_database_errors:
                 dbapi.copy_into(self.connection.connection, copy, self.catalogue)
         except Error as error:
-            raise dbapi.name_wrapped(error) from error
+            dbapi.reraise(error)
         return ()
 
     @contextmanager
@@ -56,7 +58,7 @@ class DjangoSession:
             with transaction.atomic(using=self.alias):
                 yield
         except Error as error:
-            raise dbapi.name_wrapped(error) from error
+            dbapi.reraise(error)
 
 
 def session_on(tx: Any, catalogue: Catalogue) -> DjangoSession | None:

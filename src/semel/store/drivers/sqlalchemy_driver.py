@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import sqlalchemy
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -40,14 +40,14 @@ class SqlalchemySession:
         try:
             return _rows(connection.execute(_text(statement, self.catalogue), dict(statement.parameters)))
         except DBAPIError as error:
-            raise _name(error) from error
+            _reraise(error)
 
     def copy(self, copy: Copy) -> Rows:
         connection = self._connection()
         try:
             dbapi.copy_into(connection.connection.driver_connection, copy, self.catalogue)
         except Exception as error:  # the driver's own, which SQLAlchemy did not see
-            raise dbapi.name_wrapped(error) from error
+            dbapi.reraise(error)
         return ()
 
     @contextmanager
@@ -58,7 +58,7 @@ class SqlalchemySession:
             with connection.begin_nested():
                 yield
         except DBAPIError as error:
-            raise _name(error) from error
+            _reraise(error)
 
     def _connection(self) -> sqlalchemy.Connection:
         target = self._target
@@ -91,7 +91,7 @@ class SqlalchemyAsyncSession:
                 await connection.execute(_text(statement, self.catalogue), dict(statement.parameters))
             )
         except DBAPIError as error:
-            raise _name(error) from error
+            _reraise(error)
 
     async def copy(self, copy: Copy) -> Rows:
         raw = await (await self._connection()).get_raw_connection()
@@ -105,7 +105,7 @@ class SqlalchemyAsyncSession:
             async with connection.begin_nested():
                 yield
         except DBAPIError as error:
-            raise _name(error) from error
+            _reraise(error)
 
     async def _connection(self) -> AsyncConnection:
         target = self._target
@@ -153,5 +153,5 @@ def _rows(result: sqlalchemy.CursorResult[Any]) -> Rows:
     return [tuple(row) for row in result] if result.returns_rows else ()
 
 
-def _name(error: DBAPIError) -> Exception:
-    return dbapi.name_wrapped(error, lost=error.connection_invalidated)
+def _reraise(error: DBAPIError) -> NoReturn:
+    dbapi.reraise(error, lost=error.connection_invalidated)
