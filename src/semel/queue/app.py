@@ -84,6 +84,10 @@ class App:
         """The database's URL. With none given, starts the embedded server, and migrates it."""
         return self._address.resolve()
 
+    def point_to(self, url: str) -> None:
+        """Use this database instead, from the next connection on; for processes that are told where it is."""
+        self._address.point_to(url)
+
     @property
     def jobs(self) -> Mapping[str, Job[..., Any]]:
         """Every declared job by its kind; read-only."""

@@ -47,6 +47,10 @@ class Address:
         self._embedded: str | None = None
         self._lock = threading.Lock()
 
+    def point_to(self, url: str) -> None:
+        """Take this URL instead, from the next connection on."""
+        self._given = url
+
     def resolve(self) -> str:
         """The URL. Starting and migrating the embedded server happens once."""
         url = self._given or os.environ.get(VARIABLE)

@@ -11,13 +11,22 @@ from semel.errors import (
 
 _SCHEMA = frozenset({"42P01", "3F000", "42703", "42883"})
 _RETRY = frozenset({"40001", "40P01"})
-_ENDED = frozenset({"57P01", "57P02", "57P03", "57P05", "25P04", "53300", "53400", "08000", "08001", "08003", "08004", "08006", "08P01"})
+_ENDED = frozenset(
+    {"57P01", "57P02", "57P03", "57P05", "25P04", "53300", "53400"}  # ended, shutting down, too many connections
+    | {"08000", "08001", "08003", "08004", "08006", "08P01"}
+)
 
 
 class HistoryDayMissing(SemelError):
     """A completion met a day of the history that is not there yet; make it and repeat."""
 
     code = "history-day-missing"
+
+
+class LockBusy(SemelError):
+    """A statement gave up on a lock that others hold (lock_timeout); nothing was changed."""
+
+    code = "lock-busy"
 
 
 def name_fault(
@@ -27,6 +36,8 @@ def name_fault(
     summary = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if sqlstate == "23514" and constraint is None and table == "jobs_done":
         return HistoryDayMissing(f"The history has no partition for today: {summary}.")
+    if sqlstate == "55P03":
+        return LockBusy(f"Others hold a lock that this needs: {summary}.", remedy="Try again later.")
     if sqlstate in _RETRY:
         return RetryTransaction(
             f"The database ended this transaction: {summary}.",

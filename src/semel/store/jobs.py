@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from uuid import UUID
 
 import msgspec
 
@@ -66,7 +67,8 @@ def claim(
             },
             {"limit": str(size)},
         )
-        taken, ended = [], []
+        taken: list[ClaimedJob] = []
+        ended: list[ClaimedJob] = []
         for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, run_at in rows:
             job = ClaimedJob(
                 id=id_,
@@ -200,3 +202,25 @@ def _pairs(fences: Sequence[Fence]) -> dict[str, object]:
 def _numbers(numbers: Iterable[int]) -> str:
     """A bigint array as text: every driver carries it, and none dumps it element by element."""
     return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def find_settled(fences: Sequence[Fence]) -> Operation[frozenset[tuple[int, int]]]:
+    """Which of these attempts have ended under their own claim: their commit went through, its answer was lost."""
+    parameters = _pairs(fences)
+    del parameters["workers"]
+
+    def steps() -> Steps[frozenset[tuple[int, int]]]:
+        rows = yield Statement("queue/find_settled", parameters)
+        return frozenset((row[0], row[1]) for row in rows)
+
+    return Operation("find_settled", steps, alone=True)
+
+
+def installation() -> Operation[UUID]:
+    """The name of this installation, from which jobs' references are made."""
+
+    def steps() -> Steps[UUID]:
+        rows = yield Statement("queue/installation")
+        return UUID(rows[0][0])
+
+    return Operation("installation", steps, alone=True)

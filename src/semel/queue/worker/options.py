@@ -12,17 +12,17 @@ class WorkerOptions:
 
     app: str
     """Where the application is: ``module:attribute``."""
-    database: str | None
-    schema: str | None
-    children: int
-    concurrency: int | None
+    database: str | None = None
+    schema: str | None = None
+    children: int = 1
+    concurrency: int | None = None
     """Jobs at a time in each child."""
-    queues: tuple[str, ...] | None
+    queues: tuple[str, ...] | None = None
     """None: every queue."""
-    drain: bool
+    drain: bool = False
     """End as soon as nothing is due."""
-    log_format: str
+    log_format: str = "text"
     """``text`` or ``json``."""
-    log_level: str
-    lease: timedelta | None
-    stop_grace: timedelta | None
+    log_level: str = "INFO"
+    lease: timedelta | None = None
+    stop_grace: timedelta | None = None

@@ -1,0 +1,112 @@
+"""What one child holds at a moment: jobs that wait, the ones that run, the endings that are not written yet."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from semel.core.job import ClaimedJob
+from semel.queue.worker.slots import SlotTable
+from semel.store.jobs import Detail, Fence
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """One claim of this child, from the claim to the confirmed settlement."""
+
+    job: ClaimedJob
+    slot: int
+    since: float
+    started: float | None = None
+    deadline: float | None = None
+    lost: bool = False
+    ended_by: str | None = None
+    """Why the worker itself ended the attempt: ``time-out``, ``stop`` or ``lost``; None while it did not."""
+    interrupt: Callable[[], None] | None = None
+    """Asks the running handler to end."""
+    settled: bool = False
+    """Its transaction committed the end together with the work: nothing is left to write."""
+    timer: asyncio.TimerHandle | None = None
+    progress: tuple[float | None, str | None] | None = None
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.job.id, self.job.claim, self.job.worker)
+
+    @property
+    def stopping(self) -> bool:
+        return self.ended_by is not None
+
+    def report(self, fraction: float | None, message: str | None) -> None:
+        self.progress = (fraction, message)
+
+
+@dataclass(slots=True, eq=False)
+class Ending:
+    """How an attempt ended, waiting to be written. ``detail`` is None for plainly done."""
+
+    held: Held
+    detail: Detail | None
+    give_back: bool = False
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a child did since it started."""
+
+    claimed: int = 0
+    done: int = 0
+    retried: int = 0
+    failed: int = 0
+    other: int = 0
+    lost: int = 0
+
+
+@dataclass(slots=True)
+class Board:
+    """The state that claiming, running and settling share; touched only from the child's event loop."""
+
+    slots: SlotTable
+    waiting: deque[Held] = field(default_factory=deque)
+    alone: deque[Held] = field(default_factory=deque)
+    """Jobs with a crash on their count: each runs with no other beside it, so that a killer harms no neighbour."""
+    running: dict[int, Held] = field(default_factory=dict)
+    endings: list[Ending] = field(default_factory=list)
+    flushing: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there may be room to claim."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when endings wait to be written."""
+    counts: Counts = field(default_factory=Counts)
+    run_time: float = 0.0
+    """Seconds an attempt takes, a moving average; 0 while nothing is known."""
+
+    def hold(self, job: ClaimedJob, claimed: float) -> Held:
+        """Note a new claim, in the slots first."""
+        slot = self.slots.take(job.id, job.claim, job.worker, claimed)
+        held = Held(job, slot, time.monotonic())
+        self.counts.claimed += 1
+        (self.alone if job.crashes else self.waiting).append(held)
+        return held
+
+    def end(self, ending: Ending) -> None:
+        """Note an ending; the slot stays until it is written."""
+        self.endings.append(ending)
+        self.settled.set()
+
+    def release(self, held: Held) -> None:
+        """The ending is confirmed, or the claim is lost: nothing is held any more."""
+        self.slots.clear(held.slot)
+        self.changed.set()
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing runs and nothing waits to be written: a job may run alone now."""
+        return not self.running and not self.endings and not self.flushing
+
+    @property
+    def empty(self) -> bool:
+        return self.quiet and not self.waiting and not self.alone

@@ -1,0 +1,153 @@
+"""The loop that claims: as many jobs as can start at once, and a few more where they run fast."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import secrets
+import time
+from collections.abc import Sequence
+
+from semel.core.settings import Settings
+from semel.errors import DatabaseUnreachable, RetryTransaction
+from semel.queue.worker.attempts import Attempts
+from semel.queue.worker.board import Board, Ending
+from semel.queue.worker.links import Link
+from semel.queue.worker.outcomes import log_ended_by_claim
+from semel.store.jobs import CLAIM_SIZES, Claims, claim
+
+logger = logging.getLogger("semel.worker")
+
+_AHEAD = 0.1
+"""Seconds of work that are claimed ahead, by the run time measured so far."""
+
+_FIRST_WAIT = 0.05
+_LONGEST_WAIT = 5.0
+
+
+class Claiming:
+    """Claims until it is told to stop. ``idle`` is set while the last look found nothing to do."""
+
+    def __init__(
+        self,
+        link: Link,
+        board: Board,
+        attempts: Attempts,
+        settings: Settings,
+        queues: Sequence[str] | None,
+    ) -> None:
+        self.link = link
+        self.board = board
+        self.attempts = attempts
+        self.settings = settings
+        self.queues = queues
+        self.worker = draw_worker()
+        self.stopping = False
+        self.idle = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._wait = _FIRST_WAIT
+
+    async def run(self) -> None:
+        """Claim, start, wait for room or for the next look; a lost database makes it wait and try again."""
+        while not self.stopping:
+            wanted = self._wanted()
+            if wanted < 1:
+                await self._room()
+                continue
+            try:
+                full = await self._claim(wanted)
+            except (DatabaseUnreachable, RetryTransaction) as error:
+                await self._recover(error)
+                continue
+            self._wait = _FIRST_WAIT
+            if not full:
+                await self._until_next_look()
+
+    def stop(self) -> None:
+        """Claim nothing more; a claim that is under way is answered first, and given back."""
+        self.stopping = True
+        self._wake.set()
+        self.board.changed.set()
+
+    def new_worker(self) -> None:
+        """A claim that was lost with a connection may come back with the same number: never under this worker's."""
+        self.worker = draw_worker()
+
+    def _wanted(self) -> int:
+        board = self.board
+        if board.alone or self.attempts.alone is not None:
+            return 0
+        free = self.attempts.concurrency - len(board.running)
+        ahead = 0
+        if board.run_time:
+            ahead = int(min(self.settings.prefetch, self.attempts.concurrency * _AHEAD / board.run_time))
+        waiting = len(board.waiting)
+        if waiting > ahead // 2 and waiting >= free:
+            return 0
+        return min(free + ahead - waiting, board.slots.room)
+
+    async def _claim(self, wanted: int) -> bool:
+        """Claim once; answers whether there may be more due."""
+        claimed = time.monotonic()
+        found: Claims = await self.link.run(
+            claim(
+                worker=self.worker,
+                limit=wanted,
+                lease=self.settings.lease,
+                max_crashes=self.settings.max_crashes,
+                queues=self.queues,
+            )
+        )
+        for job in found.ended:
+            log_ended_by_claim(job, self.board.counts)
+        taken = [self.board.hold(job, claimed) for job in found.taken]
+        if self.stopping:
+            for held in taken:
+                self._forget(held)
+            return False
+        self.attempts.start_waiting()
+        count = len(found.taken) + len(found.ended)
+        if count:
+            self.idle.clear()
+        elif self.board.empty:
+            self.idle.set()
+        return count >= _size(wanted)
+
+    def _forget(self, held: object) -> None:
+        for queue in (self.board.waiting, self.board.alone):
+            for each in list(queue):
+                if each is held:
+                    queue.remove(each)
+                    self.board.end(Ending(each, None, give_back=True))
+
+    async def _room(self) -> None:
+        self.board.changed.clear()
+        if self._wanted() < 1 and not self.stopping:
+            await self.board.changed.wait()
+
+    async def _until_next_look(self) -> None:
+        poll = self.settings.poll.total_seconds()
+        self._wake.clear()
+        if self.stopping:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(poll * random.uniform(0.9, 1.1)):  # noqa: S311 - spreads the polls
+                await self._wake.wait()
+
+    async def _recover(self, error: Exception) -> None:
+        logger.warning("claiming: %s; trying again in about %.2g s", error, self._wait)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._wait * random.uniform(0.5, 1.0)):  # noqa: S311 - spreads reconnections
+                await self._wake.wait()
+        self._wait = min(self._wait * 2, _LONGEST_WAIT)
+
+
+def draw_worker() -> int:
+    """A worker number: random, so that no two children ever share one, nor one child before and after a lost connection."""
+    return secrets.randbits(62)
+
+
+def _size(wanted: int) -> int:
+    return next(size for size in CLAIM_SIZES if size <= wanted)

@@ -1,0 +1,167 @@
+"""One child's work: it claims, runs and settles, on one event loop. The same engine runs embedded in an application."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from semel.core.settings import Settings
+from semel.errors import SemelError
+from semel.queue.app import App
+from semel.queue.worker.attempts import Attempts
+from semel.queue.worker.board import Board, Ending
+from semel.queue.worker.claiming import Claiming
+from semel.queue.worker.links import Connect, Link
+from semel.queue.worker.settling import Settling
+from semel.queue.worker.slots import SlotTable
+from semel.store.jobs import installation
+
+logger = logging.getLogger("semel.worker")
+
+SLOTS = 4096
+"""Claims that one child can hold: running, prefetched, and ended but not yet written."""
+
+_CANCEL_SHARE = 0.8
+"""Of the grace at a stop: handlers have so much to end by themselves before they are cancelled."""
+
+_STALE = 10.0
+"""Seconds that a claim waits for its turn before it goes back, so that another worker may take it."""
+
+
+class Engine:
+    """Built from an application; `run` until stopped."""
+
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        slots: SlotTable,
+        connect: Connect,
+        *,
+        queues: Sequence[str] | None = None,
+        location: str | None = None,
+    ) -> None:
+        self.app = app
+        self.settings = settings
+        self.board = Board(slots)
+        self._claim_link = Link(connect, "claiming", self._connection_lost)
+        self._settle_link = Link(connect, "settling", self._connection_lost)
+        self._queues = queues
+        self._location = location
+        self._stopping: asyncio.Event = asyncio.Event()
+        self._hurry: asyncio.Event = asyncio.Event()
+        self._grace = settings.stop_grace.total_seconds()
+        self._claiming: Claiming | None = None
+        self._attempts: Attempts | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether the last look found nothing to do, and nothing runs."""
+        return self._claiming is not None and self._claiming.idle.is_set() and self.board.empty
+
+    def stop(self, grace: float | None = None) -> None:
+        """End in stages: claim nothing more and give back what waits, let handlers end, cancel them. Twice: hurry."""
+        if self._stopping.is_set():
+            self._hurry.set()
+            return
+        if grace is not None:
+            self._grace = grace
+        self._stopping.set()
+
+    async def run(self) -> bool:
+        """Work until stopped; answers whether every attempt came to its end (if not, its thread still runs)."""
+        name, _ = await self._settle_link.insist(installation())
+        attempts = Attempts(self.app, self.settings, self.board, name, self._location)
+        claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._queues)
+        settling = Settling(self._settle_link, self.board, attempts, self.settings)
+        self._attempts, self._claiming = attempts, claiming
+        loops = [
+            asyncio.create_task(_forever("claiming", claiming.run)),
+            asyncio.create_task(_forever("settling", settling.run)),
+            asyncio.create_task(_forever("watching", lambda: self._watch(attempts, settling))),
+        ]
+        try:
+            await self._stopping.wait()
+            complete = await self._wind_down(attempts, claiming, settling, loops)
+        finally:
+            for task in loops:
+                task.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+            attempts.close()
+            await attempts.transactions.close()
+            await self._claim_link.close()
+            await self._settle_link.close()
+        return complete
+
+    async def _wind_down(
+        self,
+        attempts: Attempts,
+        claiming: Claiming,
+        settling: Settling,
+        loops: Sequence[asyncio.Task[None]],
+    ) -> bool:
+        began = time.monotonic()
+        logger.info("stopping: %s jobs run, %s wait", len(self.board.running), len(self.board.waiting))
+        claiming.stop()
+        attempts.stopping = True
+        self._give_back_waiting()
+        await self._until_empty(began + self._grace * _CANCEL_SHARE, hurried=True)
+        for held in list(self.board.running.values()):
+            attempts.interrupt(held, "stop")
+        await self._until_empty(began + self._grace * 0.95, hurried=False)
+        settling.stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.5, began + self._grace - time.monotonic())):
+                await asyncio.gather(*loops[:2])
+        return not self.board.running
+
+    async def _until_empty(self, deadline: float, *, hurried: bool) -> None:
+        """Until nothing runs, the deadline has passed, or (where it counts) somebody hurries."""
+        while self.board.running and time.monotonic() < deadline:
+            if hurried and self._hurry.is_set():
+                return
+            self.board.changed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(0.05, max(0.0, deadline - time.monotonic()))):
+                    await self.board.changed.wait()
+
+    def _give_back_waiting(self) -> None:
+        for queue in (self.board.waiting, self.board.alone):
+            while queue:
+                self.board.end(Ending(queue.popleft(), None, give_back=True))
+
+    async def _watch(self, attempts: Attempts, settling: Settling) -> None:
+        """Tell handlers of lost claims, give back what has waited too long, store progress."""
+        period = min(self.settings.lease.total_seconds() / 10, 1.0)
+        while True:
+            await asyncio.sleep(period)
+            for held in list(self.board.running.values()):
+                if not held.lost and self.board.slots.is_lost(held.slot, held.job.claim):
+                    attempts.interrupt(held, "lost")
+            self._give_back_stale()
+            with contextlib.suppress(SemelError):
+                await settling.store_progress()
+
+    def _give_back_stale(self) -> None:
+        limit = time.monotonic() - min(_STALE, self.settings.lease.total_seconds() / 2)
+        for queue in (self.board.waiting, self.board.alone):
+            while queue and queue[0].since < limit:
+                self.board.end(Ending(queue.popleft(), None, give_back=True))
+
+    def _connection_lost(self) -> None:
+        if self._claiming is not None:
+            self._claiming.new_worker()
+
+
+async def _forever(name: str, body: Callable[[], Awaitable[None]]) -> None:
+    """Run a loop to its end, and again after an error that it did not expect: no error ends a worker."""
+    while True:
+        try:
+            await body()
+            return
+        except Exception:
+            logger.exception("%s: an error; starting again", name)
+            await asyncio.sleep(0.2)

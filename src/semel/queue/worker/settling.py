@@ -1,0 +1,135 @@
+"""The loop that writes endings: in batches, each row fenced, again and again until the database has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from semel.core.settings import Settings
+from semel.queue.worker.attempts import Attempts
+from semel.queue.worker.board import Board, Ending, Held
+from semel.queue.worker.links import Link
+from semel.queue.worker.outcomes import log_given_back, log_lost
+from semel.store.faults import HistoryDayMissing
+from semel.store.jobs import Detail, Fence, find_settled, give_back, settle, store_progress
+from semel.store.upkeep import make_history_days
+
+logger = logging.getLogger("semel.worker")
+
+
+class Settling:
+    """Writes endings until told to stop and nothing is left."""
+
+    def __init__(self, link: Link, board: Board, attempts: Attempts, settings: Settings) -> None:
+        self.link = link
+        self.board = board
+        self.attempts = attempts
+        self.settings = settings
+        self.stopping = False
+
+    async def run(self) -> None:
+        board, delay = self.board, self.settings.flush_delay.total_seconds()
+        while not (self.stopping and not board.endings):
+            if not board.endings:
+                board.settled.clear()
+                await board.settled.wait()
+                continue
+            if len(board.endings) < self.settings.flush_size and board.running and not self.stopping:
+                await asyncio.sleep(delay)
+            await self._flush()
+
+    def stop(self) -> None:
+        self.stopping = True
+        self.board.settled.set()
+
+    async def store_progress(self) -> None:
+        """Write the newest progress of what runs."""
+        rows = []
+        for held in self.board.running.values():
+            if held.progress is not None:
+                fraction, message = held.progress
+                held.progress = None
+                rows.append((held.fence, fraction, message))
+        if rows:
+            await self.link.run(store_progress(rows))
+
+    async def _flush(self) -> None:
+        board = self.board
+        batch, board.endings = (
+            board.endings[: self.settings.flush_size],
+            board.endings[self.settings.flush_size :],
+        )
+        board.flushing = len(batch)
+        given = [ending.held for ending in batch if ending.give_back]
+        ended = [ending for ending in batch if not ending.give_back]
+        try:
+            if ended:
+                await self._settle(ended)
+            if given:
+                await self._give_back(given)
+        finally:
+            board.flushing = 0
+        self.attempts.start_waiting()
+        board.changed.set()
+
+    async def _settle(self, endings: Sequence[Ending]) -> None:
+        try:
+            await self._write(endings)
+        except HistoryDayMissing:
+            await self.link.insist(make_history_days(ahead=1))
+            await self._settle(endings)
+        except Exception:
+            if len(endings) > 1:
+                middle = len(endings) // 2
+                await self._settle(endings[:middle])
+                await self._settle(endings[middle:])
+            else:
+                await self._write_bare(endings[0])
+
+    async def _write(self, endings: Sequence[Ending]) -> None:
+        details = [ending.detail for ending in endings if ending.detail is not None]
+        fences = [ending.held.fence for ending in endings]
+        settled, _ = await self.link.insist(settle(fences, details, remember=self.settings.keep_done))
+        missing = [ending.held for ending in endings if _pair(ending.held.fence) not in settled]
+        if missing:
+            # A commit whose answer was lost is not a lost claim: its row says so, here or in the history.
+            earlier, _ = await self.link.insist(find_settled([held.fence for held in missing]))
+            for held in missing:
+                if _pair(held.fence) not in earlier:
+                    log_lost(held, self.board.counts)
+        for ending in endings:
+            self.board.release(ending.held)
+
+    async def _write_bare(self, ending: Ending) -> None:
+        """The database refuses what this ending carries: write the status without it, so that the job still ends."""
+        logger.exception("job %s: its result or error cannot be stored", ending.held.job.id)
+        if ending.detail is not None:
+            kept = ending.detail
+            ending.detail = Detail(
+                kept.id,
+                kept.claim,
+                status=kept.status,
+                delay=kept.delay,
+                run_at=kept.run_at,
+                refund=kept.refund,
+                summary="(what this attempt reported could not be stored; see the worker's log)",
+            )
+        try:
+            await self._write([ending])
+        except Exception:
+            logger.exception("job %s: its end cannot be stored; its lease runs out", ending.held.job.id)
+            self.board.release(ending.held)
+
+    async def _give_back(self, given: Sequence[Held]) -> None:
+        fences: list[Fence] = [held.fence for held in given]
+        await self.link.insist(give_back(fences))
+        for held in given:
+            log_given_back(
+                held, "its claim was lost" if held.lost else "not started, or interrupted by a stop"
+            )
+            self.board.release(held)
+
+
+def _pair(fence: Fence) -> tuple[int, int]:
+    return fence.job_id, fence.claim

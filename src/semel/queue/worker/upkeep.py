@@ -1,0 +1,119 @@
+"""House-keeping by every supervisor: the history's days, retention, and a word about what is stuck."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from semel.errors import DatabaseUnreachable
+from semel.queue.worker.links import Link
+from semel.queue.worker.messages import Numbers
+from semel.store.faults import HistoryDayMissing, LockBusy
+from semel.store.statement import Operation
+from semel.store.upkeep import (
+    BATCH,
+    detach_history_day,
+    drop_history_day,
+    find_history_days,
+    find_stuck,
+    finish_kept,
+    make_history_days,
+    purge_failed,
+    purge_progress,
+    purge_ticks,
+    set_lock_timeout,
+)
+
+logger = logging.getLogger("semel.worker")
+
+STUCK_AGE = timedelta(minutes=10)
+"""A job that is due for so long, or whose lease ended so long ago, is reported."""
+
+
+class Upkeep:
+    """Runs each chore at its own interval, in small batches, until cancelled."""
+
+    def __init__(self, link: Link, schema: str, numbers: Numbers, pace: float = 1.0) -> None:
+        self.link = link
+        self.schema = schema
+        self.numbers = numbers
+        hour, minute = 3600 * pace, 60 * pace
+        self._chores: list[tuple[float, Callable[[], Awaitable[None]]]] = [
+            (hour, self._make_days),
+            (10 * pace, self._finish_kept),
+            (minute, self._purge),
+            (hour, self._end_days),
+            (minute, self._report_stuck),
+        ]
+        self._due = [0.0] * len(self._chores)
+
+    async def run(self) -> None:
+        while True:
+            for place, (interval, chore) in enumerate(self._chores):
+                if time.monotonic() >= self._due[place]:
+                    await self._do(chore)
+                    self._due[place] = time.monotonic() + interval * random.uniform(0.9, 1.1)  # noqa: S311
+            await asyncio.sleep(max(0.05, min(self._due) - time.monotonic()))
+
+    async def _do(self, chore: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await chore()
+        except LockBusy as error:
+            logger.info("upkeep: %s", error)
+        except DatabaseUnreachable as error:
+            logger.warning("upkeep: %s; trying again later", error.happened)
+        except Exception:
+            logger.exception("upkeep: %s failed; trying again later", getattr(chore, "__name__", "a chore"))
+
+    async def _make_days(self) -> None:
+        made = await self.link.run(make_history_days())
+        if made:
+            logger.info("upkeep: made %s days of the history", made)
+
+    async def _finish_kept(self) -> None:
+        try:
+            await self._batches(finish_kept(remember=self.numbers.keep_done))
+        except HistoryDayMissing:
+            await self._make_days()
+
+    async def _purge(self) -> None:
+        gone = await self._batches(purge_failed(keep=self.numbers.keep_failed))
+        if gone:
+            logger.info("upkeep: deleted %s dead letters past their retention", gone)
+        await self._batches(purge_ticks(keep=self.numbers.keep_ticks))
+        await self._batches(purge_progress())
+
+    async def _end_days(self) -> None:
+        """Detach and drop the days past the retention. Readers hold it up; it never holds up readers or completions."""
+        for day in await self.link.run(find_history_days(self.schema, keep=self.numbers.keep_done)):
+            if day.state != "detaching" and not day.expired:
+                continue
+            await self.link.run(set_lock_timeout())
+            if day.state != "detached":
+                await self.link.run(detach_history_day(day))
+            await self.link.run(drop_history_day(day))
+            logger.info("upkeep: dropped the history's day %s", day.table)
+
+    async def _report_stuck(self) -> None:
+        for stuck in await self.link.run(find_stuck(age=STUCK_AGE)):
+            logger.warning(
+                "stuck: queue %s has %s due jobs and %s with a lease that ended, the oldest due for %s; "
+                "does a worker serve this queue?",
+                stuck.queue,
+                stuck.due,
+                stuck.expired,
+                stuck.oldest,
+                extra={"queue": stuck.queue, "due": stuck.due, "expired": stuck.expired},
+            )
+
+    async def _batches(self, operation: Operation[int]) -> int:
+        total = 0
+        while (count := await self.link.run(operation)) > 0:
+            total += count
+            if count < BATCH:
+                break
+        return total
