@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.queue.paths import BY_SEMEL, FURTHER, NINE
 
 from semel import ArgumentError
 from semel.core.states import Status
-from tests.queue.paths import BY_SEMEL, FURTHER, NINE
 
-everywhere = pytest.mark.parametrize("path", (*NINE, *FURTHER), ids=lambda path: path.name)
+everywhere = pytest.mark.parametrize("path", [*NINE, *FURTHER], ids=lambda path: path.name)
 by_semel = pytest.mark.parametrize("path", BY_SEMEL, ids=lambda path: path.name)
 HARD = "tab\t newline\n return\r back\\slash \\N % :name {brace} 'quote' \"double\" ünï 🎉"
 
