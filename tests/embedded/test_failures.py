@@ -235,3 +235,39 @@ def test_a_disk_that_filled_up_keeps_the_data(tmp_path: Path, background: bool) 
         assert not server.status().running
         filler.unlink()
         assert stored(server.start(background=background)) == (7,)
+
+
+def test_a_server_in_a_foreign_directory_is_left_alone(tmp_path: Path, server: EmbeddedServer) -> None:
+    """Even if it is laid out as ours are, but for the marker."""
+    server.start()
+    marker = server.directory / "semel-postgres"
+    marker.rename(tmp_path / "marker")
+    assert server.status().pid is None
+    server.stop()
+    server.kill()
+    with pytest.raises(ForeignDirectory):
+        server.start()
+    (tmp_path / "marker").rename(marker)
+    assert server.status().state == "ready"
+
+
+def test_a_running_server_gets_no_other_port(server: EmbeddedServer, unused_port: int) -> None:
+    url = server.start()
+    with pytest.raises(EmbeddedServerError, match=f"not on port {unused_port}"):
+        make_server(server.directory, port=unused_port).start()
+    server.stop()
+    with make_server(server.directory, port=unused_port) as other:
+        assert server.url() == other.url() != url
+
+
+def test_a_directory_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EmbeddedServerError, match="cannot be used: Not a directory"):
+        make_server(tmp_path / "file" / "pg").start()
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may write everywhere")
+def test_a_directory_without_permission(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(EmbeddedServerError, match="cannot be used: Permission denied"):
+        make_server(tmp_path / "pg").start()

@@ -72,6 +72,14 @@ class Cluster:
         self._run(self.command("postgres", *single), f"CREATE DATABASE {DATABASE}\n")
 
     def _run(self, command: list[str], typed: str = "") -> None:
+        happened = "A new data directory could not be made."
+        try:
+            self._run_in_time(command, typed, happened)
+        except subprocess.TimeoutExpired as error:
+            printed = (error.output or b"").decode("utf-8", "replace")
+            raise start_failure(self.place, f"{happened[:-1]} within {INIT_SECONDS} s.", printed) from error
+
+    def _run_in_time(self, command: list[str], typed: str, happened: str) -> None:
         done = subprocess.run(  # noqa: S603
             command,
             input=typed,
@@ -85,7 +93,7 @@ class Cluster:
             timeout=INIT_SECONDS,
         )
         if done.returncode != 0:
-            raise start_failure(self.place, "A new data directory could not be made.", done.stdout)
+            raise start_failure(self.place, happened, done.stdout)
 
 
 def check_version(place: Place, binaries: Binaries) -> None:

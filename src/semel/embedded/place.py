@@ -87,17 +87,32 @@ def default_directory() -> Path:
     if home:
         return Path(home) / "postgres"
     data_home = os.environ.get("XDG_DATA_HOME", "")
-    shared = Path(data_home) if Path(data_home).is_absolute() else Path.home() / ".local" / "share"
+    shared = Path(data_home) if Path(data_home).is_absolute() else _home() / ".local" / "share"
     return shared / "semel" / "postgres"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise EmbeddedServerError(
+            "This user has no home directory to keep a server in.", remedy="Set SEMEL_HOME to a directory."
+        ) from error
 
 
 def is_ours(place: Place) -> bool:
     """Whether semel made the directory."""
-    return place.marker.is_file()
+    with disk_errors(place):
+        return place.marker.is_file()
 
 
 def refuse_foreign(place: Place) -> None:
     """Raise ForeignDirectory unless the directory is ours, empty or not there yet; nothing is touched."""
+    with disk_errors(place):
+        _refuse_foreign(place)
+
+
+def _refuse_foreign(place: Place) -> None:
     directory = place.directory
     if not directory.exists():
         return
@@ -115,10 +130,16 @@ def refuse_foreign(place: Place) -> None:
         raise _foreign(f"{directory} is not empty and was not made by semel; it holds {_some(entries)}.")
 
 
-def make_ours(place: Place) -> None:
-    """Create the directory (0700) with its marker and password; call refuse_foreign first."""
+def make_directory(place: Place) -> None:
+    """Create the directory with its parents; nothing in it says yet that it is ours."""
     with disk_errors(place):
-        place.directory.mkdir(parents=True, exist_ok=True)
+        place.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def make_ours(place: Place) -> None:
+    """Make the directory private and mark it as ours; call refuse_foreign first, and hold the lock."""
+    make_directory(place)
+    with disk_errors(place):
         place.directory.chmod(0o700)
         _write_once(place.marker, MARKER_TEXT)
         _write_once(place.password, secrets.token_urlsafe(24))
@@ -140,19 +161,17 @@ def make_runtime(place: Place) -> None:
 
 @contextmanager
 def disk_errors(place: Place) -> Iterator[None]:
-    """Turn 'no space left' and 'permission denied' of the body into errors that say what to do."""
+    """Turn what the system refuses in the body (no space, no permission …) into errors that say what to do."""
     try:
         yield
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(place) from error
         raise EmbeddedServerError(
             f"The directory {place.directory} cannot be used: {error.strerror} ({error.filename}).",
             holds="Nothing was started.",
             remedy="Set SEMEL_HOME to a directory that you may write to.",
         ) from error
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise disk_full(place) from error
 
 
 def disk_full(place: Place, log: str = "") -> DiskFull:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from semel.embedded.place import Place
+from semel.embedded.settings import DEFAULT_PORT
 from semel.embedded.waiting import wait_until
 
 
@@ -24,6 +25,7 @@ class Postmaster:
 
     pid: int
     state: str
+    port: int
 
     @property
     def ready(self) -> bool:
@@ -48,7 +50,8 @@ def find_postmaster(data: Path) -> Postmaster | None:
     pid = int(lines[0])
     if not _is_postmaster_of(pid, data):
         return None
-    return Postmaster(pid, lines[7].strip() if len(lines) > 7 else "starting")
+    state = lines[7].strip() if len(lines) > 7 else "starting"
+    return Postmaster(pid, state, int(lines[3]) if len(lines) > 3 else DEFAULT_PORT)
 
 
 def has_stale_pid_file(data: Path) -> bool:

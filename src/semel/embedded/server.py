@@ -16,7 +16,7 @@ from semel.embedded.cluster import Cluster
 from semel.embedded.identity import choose_identity
 from semel.embedded.launch import launch
 from semel.embedded.lock import locked
-from semel.embedded.place import Place, is_ours, make_ours, refuse_foreign
+from semel.embedded.place import Place, is_ours, make_directory, make_ours, refuse_foreign
 from semel.embedded.postmaster import Postmaster, find_postmaster, has_stale_pid_file
 from semel.embedded.process import ServerProcess
 from semel.embedded.settings import DATABASE, DEFAULT_PORT, USER
@@ -80,18 +80,21 @@ class EmbeddedServer:
         It is a child of this process and ends with it; in the background it stays until it is stopped.
         The first start makes the data directory (about a second). One that runs already keeps its settings.
         """
-        running = find_postmaster(self._place.data)
+        running = self._running()
         if running is None or not running.ready:
             refuse_foreign(self._place)
             binaries = find_binaries(self._bin_directory)
+            make_directory(self._place)
             with locked(self._place):
                 self._start_under_lock(binaries, background=background)
+        self._check_port()
         return self.url()
 
     def _start_under_lock(self, binaries: Binaries, *, background: bool) -> None:
-        running = find_postmaster(self._place.data)
+        running = self._running()
         if running is not None and self._becomes_ready(running):
             return
+        self._reap()
         refuse_foreign(self._place)
         make_ours(self._place)
         cluster = Cluster(self._place, binaries, choose_identity(self._place, binaries))
@@ -106,7 +109,7 @@ class EmbeddedServer:
 
         def settled() -> bool:
             nonlocal found
-            found = find_postmaster(self._place.data)
+            found = self._running()
             return found is None or found.ready
 
         if wait_until(settled, self._start_seconds):
@@ -120,13 +123,12 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """End the server, whoever started it; open transactions are rolled back. Without one, do nothing."""
-        if not self._place.data.exists():
-            return
-        with locked(self._place):
-            self._stop_under_lock()
+        if is_ours(self._place):
+            with locked(self._place):
+                self._stop_under_lock()
 
     def _stop_under_lock(self) -> None:
-        running = find_postmaster(self._place.data)
+        running = self._running()
         if running is None:
             self._reap()
             return
@@ -143,7 +145,7 @@ class EmbeddedServer:
 
     def kill(self) -> None:
         """End the server as a crash would (SIGKILL): for tests of what survives. ``start`` recovers it."""
-        running = find_postmaster(self._place.data)
+        running = self._running()
         if running is not None:
             running.send(signal.SIGKILL)
             running.ended_within(IMMEDIATE_STOP_SECONDS)
@@ -166,7 +168,7 @@ class EmbeddedServer:
 
     def status(self) -> ServerStatus:
         """What is there now; changes nothing and needs no PostgreSQL programs."""
-        running = find_postmaster(self._place.data)
+        running = self._running()
         version_file = self._place.data / "PG_VERSION"
         if running is not None:
             state = running.state
@@ -185,7 +187,8 @@ class EmbeddedServer:
 
     def url(self, database: str = DATABASE) -> str:
         """The URL of a database over the Unix socket, which asks for no password; known while it is down."""
-        port = DEFAULT_PORT if self._port is None else self._port
+        running = self._running()
+        port = running.port if running else self._port or DEFAULT_PORT
         return f"postgresql://{USER}@/{quote(database, safe='')}?host={self._place.runtime}&port={port}"
 
     def tcp_url(self, database: str = DATABASE) -> str:
@@ -202,10 +205,22 @@ class EmbeddedServer:
         """The command line of psql for a database."""
         return [find_binaries(self._bin_directory).program("psql"), self.url(database)]
 
+    def _running(self) -> Postmaster | None:
+        """The server's process; one of a directory that is not ours is none of our business."""
+        return find_postmaster(self._place.data) if is_ours(self._place) else None
+
+    def _check_port(self) -> None:
+        running = self._running()
+        if self._port is not None and running is not None and running.port != self._port:
+            raise EmbeddedServerError(
+                f"The server in {self.directory} runs already, and not on port {self._port}.",
+                holds="It was left as it is.",
+                remedy="Stop it first ('semel db stop'), then start it with the port.",
+            )
+
     def _reap(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            wait_until(process.ended, IMMEDIATE_STOP_SECONDS)
+        if self._process is not None and self._process.ended():
+            self._process = None
 
     def __enter__(self) -> Self:
         self.start()
