@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -16,6 +17,7 @@ from semel.sql import Catalogue
 from semel.store import enqueue as module
 from semel.store.drivers.psycopg3 import PsycopgSession
 from semel.store.enqueue import enqueue, enqueue_many
+from semel.store.jobs import Fence, claim, settle
 from semel.store.run import run
 
 
@@ -102,6 +104,16 @@ def test_a_key_whose_time_is_over_is_free_before_upkeep_comes(connect, many):
     assert session.connection.execute(
         "SELECT id, unique_key FROM semel.jobs WHERE status = 'done'"
     ).fetchall() == [(first.id, None)]
+
+
+def test_a_key_without_a_time_is_remembered_after_the_job_is_done(connect):
+    session = connect()
+    first = run(enqueue(job(unique_key="k")), session)
+    (taken,) = run(
+        claim(worker=5, limit=1, lease=timedelta(minutes=1), max_crashes=3, queues=None), session
+    ).taken
+    run(settle([Fence(taken.id, taken.claim, 5)], [], remember=timedelta(hours=1)), session)
+    assert run(enqueue(job(unique_key="k")), session) == Enqueued(first.id, created=False, status=Status.DONE)
 
 
 @pytest.mark.parametrize("status", ["pending", "running"])

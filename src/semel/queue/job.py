@@ -110,8 +110,8 @@ class Job(Generic[P, R]):
         ``tx`` is your connection or session, and the job commits or rolls back with it: psycopg, asyncpg,
         SQLAlchemy (Core or ORM), Django's connection or alias. It is never committed here; one in autocommit
         commits each call. ``run_after`` counts on the database's clock; a datetime is taken as ``run_at``.
-        ``unique_key`` lets one job of this kind in until it is finished, and for at least ``unique_for`` from
-        its enqueue.
+        ``unique_key`` lets one job of this kind in: until it is finished, and for at least ``unique_for`` from
+        its enqueue or, without that, as long as the application keeps finished jobs (``keep_done``).
         """
         if isinstance(run_after, datetime):
             if run_at is not None:

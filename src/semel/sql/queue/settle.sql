@@ -15,7 +15,7 @@ WITH ending AS MATERIALIZED (
     SELECT ending.id, ending.claim, ending.status, ending.delay, ending.run_at, ending.refund, ending.error,
            ending.summary, ending.result,
            ending.status IN ('done', 'cancelled')
-               AND (job.unique_key IS NULL OR job.unique_until <= statement_timestamp()) AS leaves
+               AND (job.unique_key IS NULL OR coalesce(job.unique_until <= statement_timestamp(), false)) AS leaves
       FROM (SELECT * FROM ending ORDER BY id) AS ending
      CROSS JOIN LATERAL (
         SELECT owned.unique_key, owned.unique_until FROM {schema}.jobs AS owned
@@ -44,7 +44,7 @@ WITH ending AS MATERIALIZED (
                          ELSE job.run_at END,
            last_error = coalesce(held.summary, job.last_error),
            errors = CASE WHEN held.error IS NULL THEN job.errors
-                         ELSE jsonb_path_query_array(job.errors, '$[last - 8 to last]') || held.error END,
+                         ELSE jsonb_path_query_array(job.errors, '$[last - 8 to last]') || (held.error || jsonb_build_object('at', clock_timestamp())) END,
            result = coalesce(held.result, job.result),
            unique_until = CASE WHEN held.status IN ('done', 'cancelled') THEN
                                coalesce(job.unique_until, clock_timestamp()
