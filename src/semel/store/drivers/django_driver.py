@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionDoesNotExist, ConnectionProxy
@@ -72,6 +73,12 @@ def session_on(tx: Any, catalogue: Catalogue) -> DjangoSession | None:
     alias = tx if isinstance(tx, str) else tx.alias
     try:
         found = connections[alias]
+    except ImproperlyConfigured as error:
+        raise ConnectionRefused(
+            f"tx={tx!r} would be Django's connection, and Django is not set up: {error}",
+            holds="Nothing was stored.",
+            remedy="Set DJANGO_SETTINGS_MODULE and call django.setup() first.",
+        ) from error
     except ConnectionDoesNotExist:
         raise ConnectionRefused(
             f"tx={tx!r} is no connection in Django's DATABASES.",
