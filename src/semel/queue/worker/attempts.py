@@ -115,6 +115,7 @@ class Attempts:
         args, kwargs = job.signature.decode(held.job.payload)
         if job.is_async:
             task = asyncio.get_running_loop().create_task(self._run_async(held, job, args, kwargs))
+            task.add_done_callback(lambda ended: self._task_ended(held, job, ended))
             held.interrupt = task.cancel  # type: ignore[assignment]
         else:
             call = self._sync_call(held, job, args, kwargs)
@@ -122,21 +123,23 @@ class Attempts:
 
     async def _run_async(
         self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        result: Any = None
-        error: BaseException | None = None
+    ) -> tuple[Any, BaseException | None]:
+        """The handler's result or error. An exit is an error too: let out of a task, it would end the event loop."""
         try:
             if job.transaction:
-                result = await self.transactions.run_async(
+                return await self.transactions.run_async(
                     held,
                     lambda connection: job.function(*self._leading(held, job, connection), *args, **kwargs),
-                )
-            elif job.context:
-                result = await job.function(self._context(held, job), *args, **kwargs)
-            else:
-                result = await job.function(*args, **kwargs)
-        except BaseException as raised:
-            error = raised
+                ), None
+            leading = (self._context(held, job),) if job.context else ()
+            return await job.function(*leading, *args, **kwargs), None
+        except BaseException as error:
+            return None, error
+
+    def _task_ended(
+        self, held: Held, job: Job[..., Any], task: asyncio.Task[tuple[Any, BaseException | None]]
+    ) -> None:
+        result, error = (None, asyncio.CancelledError()) if task.cancelled() else task.result()
         self._ended(held, job, result, error)
 
     def _sync_call(

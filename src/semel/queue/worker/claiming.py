@@ -56,6 +56,7 @@ class Claiming:
             if wanted < 1:
                 await self._room()
                 continue
+            self._wake.clear()
             try:
                 full = await self._claim(wanted)
             except (DatabaseUnreachable, RetryTransaction) as error:
@@ -70,6 +71,11 @@ class Claiming:
         self.stopping = True
         self._wake.set()
         self.board.changed.set()
+
+    def look_in(self, seconds: float) -> None:
+        """Look again after so long, where that is sooner than the next poll: a retry of this child's is due then."""
+        if seconds < self.settings.poll.total_seconds():
+            asyncio.get_running_loop().call_later(seconds, self._wake.set)
 
     def new_worker(self) -> None:
         """A claim that was lost with a connection may come back with the same number: never under this worker's."""
@@ -129,9 +135,6 @@ class Claiming:
 
     async def _until_next_look(self) -> None:
         poll = self.settings.poll.total_seconds()
-        self._wake.clear()
-        if self.stopping:
-            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(poll * random.uniform(0.9, 1.1)):  # noqa: S311 - spreads the polls
                 await self._wake.wait()

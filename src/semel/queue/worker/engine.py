@@ -30,6 +30,9 @@ _CANCEL_SHARE = 0.8
 _STALE = 10.0
 """Seconds that a claim waits for its turn before it goes back, so that another worker may take it."""
 
+_STALE_ALONE = 2.0
+"""The same for a job that must run alone: while it waits, its child starts nothing else."""
+
 
 class Engine:
     """Built from an application; `run` until stopped."""
@@ -76,7 +79,7 @@ class Engine:
         name, _ = await self._settle_link.insist(installation())
         attempts = Attempts(self.app, self.settings, self.board, name, self._location)
         claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._queues)
-        settling = Settling(self._settle_link, self.board, attempts, self.settings)
+        settling = Settling(self._settle_link, self.board, attempts, self.settings, claiming.look_in)
         self._attempts, self._claiming = attempts, claiming
         loops = [
             asyncio.create_task(_forever("claiming", claiming.run)),
@@ -146,9 +149,9 @@ class Engine:
                 await settling.store_progress()
 
     def _give_back_stale(self) -> None:
-        limit = time.monotonic() - min(_STALE, self.settings.lease.total_seconds() / 2)
-        for queue in (self.board.waiting, self.board.alone):
-            while queue and queue[0].since < limit:
+        now, lease = time.monotonic(), self.settings.lease.total_seconds()
+        for queue, patience in ((self.board.waiting, _STALE), (self.board.alone, _STALE_ALONE)):
+            while queue and queue[0].since < now - min(patience, lease / 2):
                 self.board.end(Ending(queue.popleft(), None, give_back=True))
 
     def _connection_lost(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from semel.core.settings import Settings
 from semel.queue.worker.attempts import Attempts
@@ -21,11 +22,19 @@ logger = logging.getLogger("semel.worker")
 class Settling:
     """Writes endings until told to stop and nothing is left."""
 
-    def __init__(self, link: Link, board: Board, attempts: Attempts, settings: Settings) -> None:
+    def __init__(
+        self,
+        link: Link,
+        board: Board,
+        attempts: Attempts,
+        settings: Settings,
+        look_in: Callable[[float], None],
+    ) -> None:
         self.link = link
         self.board = board
         self.attempts = attempts
         self.settings = settings
+        self.look_in = look_in
         self.stopping = False
 
     async def run(self) -> None:
@@ -100,6 +109,8 @@ class Settling:
                     log_lost(held, self.board.counts)
         for ending in endings:
             self.board.release(ending.held)
+            if ending.detail is not None and ending.detail.delay is not None:
+                self.look_in(ending.detail.delay)
 
     async def _write_bare(self, ending: Ending) -> None:
         """The database refuses what this ending carries: write the status without it, so that the job still ends."""
@@ -122,8 +133,10 @@ class Settling:
             self.board.release(ending.held)
 
     async def _give_back(self, given: Sequence[Held]) -> None:
+        # One with crashes on its count waited here for others to end: leave it to another worker for a while.
+        delay = timedelta(0) if self.attempts.stopping else self.settings.lease
         fences: list[Fence] = [held.fence for held in given]
-        await self.link.insist(give_back(fences))
+        await self.link.insist(give_back(fences, delay=delay))
         for held in given:
             log_given_back(
                 held, "its claim was lost" if held.lost else "not started, or interrupted by a stop"

@@ -37,6 +37,11 @@ UPDATE {schema}.jobs
        crashes = CASE WHEN status = 'running' THEN crashes + 1 WHEN attempts = 0 THEN 0 ELSE crashes END,
        last_error = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
                          THEN 'its worker died ' || (crashes + 1) || ' times while this job ran' ELSE last_error END,
+       errors = CASE WHEN status = 'running'
+                     THEN jsonb_path_query_array(errors, '$[last - 8 to last]')
+                          || jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'type', 'WorkerDied',
+                                                'message', 'its lease ended while this attempt ran')
+                     ELSE errors END,
        claim = nextval('{schema}.claim_seq'),
        worker = CAST(:worker AS bigint),
        locked_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision))
