@@ -23,6 +23,7 @@ from semel.errors import (
     WrongState,
 )
 from semel.queue.app import App
+from semel.queue.context import JobContext
 from semel.queue.job import BoundJob, Job
 from semel.version import __version__
 
@@ -41,6 +42,7 @@ __all__ = [
     "Enqueued",
     "HoldForPerson",
     "Job",
+    "JobContext",
     "JobOptions",
     "JobOutcome",
     "NewJob",
