@@ -73,8 +73,8 @@ def cancel(
 ) -> Operation[Acted]:
     """End a job that waits, runs, failed or is held as ``cancelled``; it moves to the history at once.
 
-    With a unique key it stays, so that the key is remembered, for ``remember`` unless the job says. Cancelling
-    a running job takes its claim away; its handler is told at its worker's next lease beat. Raises NotFound,
+    With a unique key it stays, so that the key is remembered, for ``remember`` unless the job says. To cancel
+    a running job takes its claim away: its handler is told at its worker's next lease beat. Raises NotFound,
     WrongState, and HistoryDayMissing, which `carry_out` mends.
     """
     keep = Settings().keep_done if remember is None else remember

@@ -1,0 +1,65 @@
+"""Errors at the edge: one sentence and a way out on stderr, and the exit code that they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+DONE, NOT_SO, USAGE, UNREACHABLE = 0, 1, 2, 3
+
+
+class SemelGroup(TyperGroup):
+    """The root of the commands; it turns semel's errors into messages."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; where it fails, say so and exit with the code. ``--debug`` shows the traceback."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            if ctx.params.get("debug"):
+                raise
+            code = explain(error)
+            if code is None:
+                raise
+            raise typer.Exit(code) from None
+
+
+def explain(error: Exception) -> int | None:
+    """Print what an error says to people; answers the exit code, None where it is not one to be explained."""
+    from semel.errors import SemelError
+
+    if isinstance(error, SemelError):
+        show(error.happened, error.holds, error.remedy)
+        return exit_code(error)
+    if getattr(error, "sqlstate", None) is not None:
+        show(f"The database refused: {str(error).strip().splitlines()[0]}.", "", "More: --debug")
+        return UNREACHABLE
+    return None
+
+
+def show(happened: str, holds: str, remedy: str) -> None:
+    """One error, on stderr: what happened, what is stored, and on a line of its own the way out."""
+    typer.echo(f"Error: {' '.join(part for part in (happened, holds) if part)}", err=True)
+    if remedy:
+        typer.echo(f"  {remedy}", err=True)
+
+
+def exit_code(error: Exception) -> int:
+    """What an error of semel stands for."""
+    from semel.errors import (
+        ArgumentError,
+        ConfigurationError,
+        DatabaseUnreachable,
+        EmbeddedServerError,
+        UnknownKind,
+    )
+
+    if isinstance(error, DatabaseUnreachable | EmbeddedServerError):
+        return UNREACHABLE
+    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind):
+        return USAGE
+    return NOT_SO

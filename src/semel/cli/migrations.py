@@ -1,0 +1,85 @@
+"""The schema: ``semel migrate`` and ``semel migration``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from semel.cli.choices import AsJson, Database, Schema
+from semel.cli.output import print_json
+from semel.cli.place import DEFAULT_SCHEMA, find_place
+
+
+def migrate(
+    step: Annotated[
+        Literal["all", "pre", "post"],
+        typer.Option("--step", help="pre: before the new code runs; post: when no old code runs any more."),
+    ] = "all",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be applied.")] = False,
+    database: Database = None,
+    schema: Schema = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the tables, or bring them up to date.
+
+    Safe to run again, and from many places at once.
+
+    Example: semel migrate --database postgresql://localhost/shop --dry-run
+    """
+    from semel.store.migrate import check_schema, migrate_database, read_state
+
+    place = find_place(database, schema, migrated=False)
+    steps = migrate_database(place.url, schema=place.schema, step=step, dry_run=dry_run)
+    state = read_state(place.url, schema=place.schema)
+    if as_json:
+        listed = [{"version": one.version, "phase": one.phase, "name": one.name} for one in steps]
+        print_json({"schema": place.schema, "version": state.version, "dry_run": dry_run, "steps": listed})
+    else:
+        for one in steps:
+            typer.echo(f"{'would apply' if dry_run else 'applied'} {one}")
+        if not steps:
+            typer.echo("Nothing to do.")
+        typer.echo(f"The schema {place.schema} is at version {state.version}.")
+    if not dry_run:
+        check_schema(state)
+
+
+def migration(
+    format_: Annotated[
+        Literal["sql", "alembic", "django", "goose", "rails"],
+        typer.Argument(metavar="FORMAT", show_default=False),
+    ],
+    since: Annotated[int, typer.Option("--since", min=0, help="Only what follows this schema version.")] = 0,
+    down: Annotated[
+        bool, typer.Option("--down", help="The way back (for sql; the others hold both).")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write it; never over a file."),
+    ] = None,
+    schema: Schema = None,
+) -> None:
+    """Print the schema as a migration file.
+
+    For plain sql, alembic, django, goose or rails. The way down deletes semel's tables with every job in them.
+
+    Example: semel migration alembic -o migrations/versions/0042_semel.py
+    """
+    from semel.errors import ConfigurationError
+    from semel.store.export import export
+
+    text = export(format_, schema or DEFAULT_SCHEMA, since=since, down=down)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Could not write {output}: {error.strerror}.",
+            remedy="Name a new file in a directory that exists.",
+        ) from error
+    typer.echo(f"Wrote {output}.")
