@@ -27,6 +27,7 @@ from semel.sql import Catalogue
 from semel.store.connect import connect_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession
 from semel.store.migrate import check_schema, schema_state
+from semel.store.run import Watch
 
 logger = logging.getLogger("semel.worker")
 
@@ -36,20 +37,25 @@ _LONGEST_PAUSE = 30.0
 _LAST_GRACE = 1.0
 
 
-def run_supervisor(options: WorkerOptions, command: Sequence[str] = COMMAND) -> int:
-    """Run a worker until it is told to stop; answers the exit code.
+def run_supervisor(
+    options: WorkerOptions, command: Sequence[str] = COMMAND, watch: Watch | None = None
+) -> int:
+    """Run a worker until it is told to stop; answers the exit code. ``watch`` sees its own statements.
 
     SIGTERM or SIGINT stops in stages within the grace; a second one cancels what runs at once, a third one kills.
     """
     configure_logging(options.log_format, options.log_level)
-    return asyncio.run(Supervisor(options, command).run())
+    return asyncio.run(Supervisor(options, command, watch).run())
 
 
 class Supervisor:
     """Several children, their leases, schedules and house-keeping."""
 
-    def __init__(self, options: WorkerOptions, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self, options: WorkerOptions, command: Sequence[str] = COMMAND, watch: Watch | None = None
+    ) -> None:
         self.options = options
+        self.watch = watch
         self.command = tuple(command)
         self.children: set[Child] = set()
         self._stopping = asyncio.Event()
@@ -222,7 +228,7 @@ class Supervisor:
         return Link(self._connect_to(self._hello), name)
 
     def _connect_to(self, hello: Hello) -> Connector:
-        return Connector(hello.url, Catalogue(hello.schema))
+        return Connector(hello.url, Catalogue(hello.schema), self.watch)
 
     def _child_options(self) -> ChildOptions:
         options = self.options
@@ -260,12 +266,13 @@ class Supervisor:
 class Connector:
     """Opens a supervisor's connections."""
 
-    def __init__(self, url: str, catalogue: Catalogue) -> None:
+    def __init__(self, url: str, catalogue: Catalogue, watch: Watch | None) -> None:
         self.url = url
         self.catalogue = catalogue
+        self.watch = watch
 
     async def __call__(self) -> AsyncPsycopgSession:
-        return await connect_async(self.url, self.catalogue, name="semel supervisor")
+        return await connect_async(self.url, self.catalogue, watch=self.watch, name="semel supervisor")
 
 
 def _exit_code(error: SemelError) -> int:
