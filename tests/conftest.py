@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.servers import Keeper, SharedServer, make_server, migrate
+from tests.servers import Keeper, SharedServer, make_server
 
 from semel.embedded import EmbeddedServer
+from semel.store.migrate import migrate_database
 
 DIRECTORY = "semel_server_directory"
 keeper_key = pytest.StashKey[Keeper]()
@@ -77,7 +78,7 @@ def own_server(tmp_path: Path) -> Iterator[EmbeddedServer]:
     """
     server = make_server(tmp_path / "postgres")
     try:
-        migrate(server.start())
+        migrate_database(server.start())
         yield server
     finally:
         server.destroy()

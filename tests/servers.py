@@ -7,14 +7,13 @@ ends it with the run, however that ends. Each test gets its own database, a copy
 from __future__ import annotations
 
 import fcntl
-import importlib
 import os
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +23,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from semel.embedded import THROWAWAY_SETTINGS, EmbeddedServer
+from semel.store.migrate import migrate_database
 
 TEST_SETTINGS = MappingProxyType({**THROWAWAY_SETTINGS, "max_connections": "300"})
 TEMPLATE = "semel_template"
@@ -40,12 +40,6 @@ def make_server(directory: Path, **options: Any) -> EmbeddedServer:
     """A server with settings for tests, not started; the programs are ``SEMEL_TEST_PG_BIN``, if set."""
     chosen = {"bin_directory": os.environ.get("SEMEL_TEST_PG_BIN") or None, "settings": TEST_SETTINGS}
     return EmbeddedServer(directory, **{**chosen, **options})
-
-
-def migrate(url: str) -> None:
-    """Make semel's tables in a database."""
-    with suppress(ModuleNotFoundError):
-        importlib.import_module("semel.store.migrate").migrate_database(url)
 
 
 def execute(url: str, statement: str) -> None:
@@ -83,7 +77,7 @@ class SharedServer:
             if still_to_do:
                 shared.drop_database(shared.server.url(TEMPLATE))
                 execute(shared.server.url("postgres"), f"CREATE DATABASE {TEMPLATE} TEMPLATE template0")
-                migrate(shared.server.url(TEMPLATE))
+                migrate_database(shared.server.url(TEMPLATE))
         return shared
 
     def create_database(self, *, template: str | None = TEMPLATE) -> str:
