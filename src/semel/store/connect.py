@@ -37,9 +37,10 @@ def connection_string(url: str, **extra: str) -> str:
 
 
 def _unreachable(error: psycopg.Error) -> DatabaseUnreachable:
-    lines = str(error).strip().splitlines()
+    hint = "\t"  # libpq indents what it asks the reader, such as whether the server runs
+    lines = [line.strip() for line in str(error).splitlines() if not line.startswith(hint)]
     return DatabaseUnreachable(
-        f"Could not connect to the database: {lines[-1] if lines else type(error).__name__}.",
+        f"Could not connect to the database: {' '.join(lines).rstrip('.') or type(error).__name__}.",
         remedy="Check the URL (--database or SEMEL_DATABASE_URL) and that the server runs.",
     )
 

@@ -1,7 +1,8 @@
 """An application's own connections for enqueuing: few, opened when first used, closed with the application.
 
 There are no threads and no timers behind them: a failure to connect is the caller's at once, a fork starts
-with none, and an interpreter that exits has nothing to wait for.
+with none, and an interpreter that exits has nothing to wait for. No statement is prepared by name, for
+poolers' sake.
 """
 
 from __future__ import annotations
@@ -65,20 +66,18 @@ class Database:
 
     @contextmanager
     def session(self, tx: Any = None) -> Iterator[Session]:
-        """On the caller's transaction, which is left open; without one, on our own connection in
-        autocommit."""
+        """On the caller's transaction, which is left open; without one, on our own, in autocommit."""
         if tx is not None:
             yield sync_session_for(tx, self.catalogue)
             return
-        if (
-            self._lane.process != os.getpid()
-        ):  # the parent's sockets are its own; libpq does not close them here
-            self._lane = _Lane()
-        lane = self._lane
+        lane = self._own_lane()
         if not lane.permits.acquire(timeout=WAIT):
             raise _exhausted()
         try:
-            session = _reusable(lane.idle) or connect(self._url(), self.catalogue, watch=self.watch)
+            session = _reusable(lane.idle)
+            if session is None:
+                session = connect(self._url(), self.catalogue, watch=self.watch)
+                session.connection.prepare_threshold = None
             try:
                 yield session
             finally:
@@ -106,6 +105,7 @@ class Database:
                 session = await connect_async(
                     await asyncio.to_thread(self._url), self.catalogue, watch=self.watch
                 )
+                session.connection.prepare_threshold = None
             try:
                 yield session
             finally:
@@ -131,6 +131,11 @@ class Database:
             while lane.idle:
                 await lane.idle.pop().connection.close()
         self.close()
+
+    def _own_lane(self) -> _Lane:
+        if self._lane.process != os.getpid():  # the parent's sockets are its own; libpq leaves them open
+            self._lane = _Lane()
+        return self._lane
 
     def _loop_lane(self) -> _LoopLane:
         loop = asyncio.get_running_loop()
