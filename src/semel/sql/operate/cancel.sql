@@ -2,7 +2,7 @@
 -- It moves to the history in this statement; with a unique key it stays until unique_until. A running one leaves its claim:
 -- the fence of the attempt holds no more.
 WITH ending AS MATERIALIZED (
-    SELECT id, unique_key IS NULL OR unique_until <= statement_timestamp() AS leaves
+    SELECT id, unique_key IS NULL OR coalesce(unique_until <= statement_timestamp(), false) AS leaves
       FROM {schema}.jobs
      WHERE id = CAST(:id AS bigint) AND status = CAST(:before AS text)
        FOR NO KEY UPDATE
