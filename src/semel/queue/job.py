@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from semel.core.arguments import Signature
 from semel.core.durations import Duration
-from semel.core.job import Enqueued, JobOptions, NewJob
+from semel.core.job import Enqueued, JobOptions, NewJob, check_name
 from semel.core.retry import Policy
 from semel.errors import ConfigurationError
 from semel.queue.sending import asend_many, asend_one, send_many, send_one
@@ -55,6 +55,7 @@ class Job(Generic[P, R]):
     def __post_init__(self) -> None:
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             object.__setattr__(self, name, getattr(self.function, name, None))
+        check_name(self.kind, name="kind")
         self.options()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
