@@ -35,6 +35,7 @@ from semel.queue.worker.outcomes import log_lost, log_outcome, to_detail
 from semel.queue.worker.processes import Processes, Work
 from semel.queue.worker.threads import HandlerInterrupted, Threads
 from semel.queue.worker.transactions import Transactions
+from semel.store.jobs import Detail
 
 logger = logging.getLogger("semel.worker")
 _RUN_TIME_WEIGHT = 0.1
@@ -201,13 +202,22 @@ class Attempts:
             self.board.end(Ending(held, None, give_back=True))
             self._next()
             return
-        settlement = decide(held.job.identity(), ending, policy, random.random)
-        log_outcome(held, settlement, self.board.counts)
+        detail = self._decide(held, policy, ending)
         if held.settled:
             self.board.release(held)
         else:
-            self.board.end(Ending(held, to_detail(held, settlement)))
+            self.board.end(Ending(held, detail))
         self._next()
+
+    def _decide(self, held: Held, policy: Policy, ending: AttemptEnding) -> Detail | None:
+        try:
+            settlement = decide(held.job.identity(), ending, policy, random.random)
+            log_outcome(held, settlement, self.board.counts)
+            return to_detail(held, settlement)
+        except Exception as error:  # whatever it is, the job must end
+            logger.exception("job %s: its outcome cannot be decided; it fails", held.job.id)
+            summary = f"its outcome could not be decided: {type(error).__name__}; see the worker's log"
+            return Detail(held.job.id, held.job.claim, status="failed", summary=summary)
 
     def _leave(self, held: Held) -> None:
         """The attempt runs no more."""

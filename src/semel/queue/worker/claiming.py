@@ -23,6 +23,9 @@ logger = logging.getLogger("semel.worker")
 _AHEAD = 0.1
 """Seconds of work that are claimed ahead, by the run time measured so far."""
 
+_MOST_BYTES = 16 * 1024 * 1024
+"""Of payloads in one claim, by the size seen so far."""
+
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 5.0
 
@@ -48,6 +51,7 @@ class Claiming:
         self.idle = asyncio.Event()
         self._wake = asyncio.Event()
         self._wait = _FIRST_WAIT
+        self._payload_size = 1_000.0
 
     async def run(self) -> None:
         """Claim, start, wait for room or for the next look; a lost database makes it wait and try again."""
@@ -92,7 +96,7 @@ class Claiming:
         waiting = len(board.waiting)
         if waiting > ahead // 2 and waiting >= free:
             return 0
-        return min(free + ahead - waiting, board.slots.room)
+        return min(free + ahead - waiting, board.slots.room, max(1, int(_MOST_BYTES / self._payload_size)))
 
     async def _claim(self, wanted: int) -> bool:
         """Claim once; answers whether there may be more due."""
@@ -109,6 +113,9 @@ class Claiming:
         for job in found.ended:
             log_ended_by_claim(job, self.board.counts)
         taken = [self.board.hold(job, claimed) for job in found.taken]
+        if taken:
+            size = sum(len(job.payload) for job in found.taken) / len(taken)
+            self._payload_size = max(1.0, 0.5 * self._payload_size + 0.5 * size)
         if self.stopping:
             for held in taken:
                 self._forget(held)

@@ -120,6 +120,7 @@ class _Keeper:
         self._upkeep = upkeep
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
+        self._left = 0
         self._thread = threading.Thread(target=self._run, name="semel-keeper", daemon=True)
         self._stopped: asyncio.Event | None = None
 
@@ -155,8 +156,16 @@ class _Keeper:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _is_in_time(self, slot: Slot) -> bool:
-        late = self._settings.timeout_grace.total_seconds()
-        return not slot.started or slot.deadline == 0 or time.monotonic() < slot.deadline + late
+        grace = self._settings.timeout_grace.total_seconds()
+        if not slot.started or slot.deadline == 0 or time.monotonic() < slot.deadline + grace:
+            return True
+        if slot.claim != self._left:
+            self._left = slot.claim
+            logger.error(
+                "job %s ignores its time-out: its lease is extended no more, others may take over",
+                slot.job_id,
+            )
+        return False
 
     def _link(self, name: str) -> Link:
         async def connect() -> AsyncPsycopgSession:

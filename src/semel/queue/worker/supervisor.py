@@ -34,7 +34,6 @@ logger = logging.getLogger("semel.worker")
 _CONNECT_LIMIT = 15.0
 _SHORT_LIFE = 5.0
 _LONGEST_PAUSE = 30.0
-_LAST_GRACE = 1.0
 
 
 def run_supervisor(
@@ -71,11 +70,13 @@ class Supervisor:
         first = await Child.start(self._child_options(), self.command)
         try:
             hello = await self._first_hello(first)
+            if hello is None:
+                await self._discard(first)
+                return 0
             await self._check_schema(hello)
         except SemelError as error:
             logger.error("%s", error)
-            first.kill()
-            await first.process.wait()
+            await self._discard(first)
             return 3 if isinstance(error, DatabaseUnreachable) else _exit_code(error)
         self._hello = hello
         logger.info(
@@ -123,15 +124,22 @@ class Supervisor:
 
     async def _start_child(self) -> Child | None:
         child = await Child.start(self._child_options(), self.command)
+        self.children.add(child)
         hello = await child.hello()
         if isinstance(hello, Hello):
             return child
-        logger.error("a child cannot start: %s", hello.message if hello is not None else "it died")
+        if not self._stopping.is_set():
+            logger.error("a child cannot start: %s", hello.message if hello is not None else "it died")
+        self.children.discard(child)
+        await self._discard(child)
+        self._short_lives += 1
+        return None
+
+    async def _discard(self, child: Child) -> None:
+        """End a child that holds nothing."""
         child.kill()
         await child.process.wait()
         child.close()
-        self._short_lives += 1
-        return None
 
     async def _attend(self, child: Child) -> None:
         self.children.add(child)
@@ -167,7 +175,7 @@ class Supervisor:
         deadline = time.monotonic() + grace.total_seconds()
         for child in self.children:
             child.stop(grace.total_seconds())
-        while self.children and time.monotonic() < deadline + _LAST_GRACE and self._signals < 3:
+        while self.children and time.monotonic() < deadline and self._signals < 3:
             await asyncio.sleep(0.02)
         for child in list(self.children):
             logger.warning("child %s did not end within the grace: killed", child.process.pid)
@@ -200,8 +208,16 @@ class Supervisor:
             for child in self.children:
                 child.stop(self._grace().total_seconds())
 
-    async def _first_hello(self, child: Child) -> Hello:
-        match await child.hello():
+    async def _first_hello(self, child: Child) -> Hello | None:
+        """The first child's word, or None where a signal came before it."""
+        hearing = asyncio.ensure_future(child.hello())
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait([hearing, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not hearing.done():
+            hearing.cancel()
+            return None
+        match hearing.result():
             case Hello() as hello:
                 return hello
             case Broken(message=message, unreachable=True):

@@ -1,6 +1,6 @@
 -- Moves to the history what ended in place: jobs whose unique key has been remembered long enough, and jobs that another
 -- program set to done or cancelled. Caller: store.upkeep. Locks: the rows, skipping locked ones. Index: jobs_finished.
--- A row without unique_until and with a key gets one first, counted from its end.
+-- A day that retention has ended already is not made again for them: they count as finished now.
 WITH ripe AS MATERIALIZED (
     SELECT id FROM {schema}.jobs
      WHERE NOT live AND finished_at <= statement_timestamp() AND status IN ('done', 'cancelled')
@@ -17,7 +17,9 @@ WITH ripe AS MATERIALIZED (
            (id, kind, payload, status, attempts, max_attempts, run_at, last_error, unique_key, created_at, queue,
             ordering_key, unique_until, priority, claim, crashes, finished_at, result, errors, meta)
     SELECT id, kind, payload, status, attempts, max_attempts, run_at, last_error, unique_key, created_at, queue,
-           ordering_key, unique_until, priority, claim, crashes, clock_timestamp(), result, errors, meta
+           ordering_key, unique_until, priority, claim, crashes,
+           CASE WHEN to_regclass('{schema}.jobs_done_' || to_char(finished_at AT TIME ZONE 'UTC', 'YYYYMMDD')) IS NULL
+                THEN clock_timestamp() ELSE finished_at END, result, errors, meta
       FROM moved
 )
 SELECT count(*) FROM moved
