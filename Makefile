@@ -42,8 +42,8 @@ format: $(READY) ## rewrite the code as ruff formats it
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
-bench: $(READY) ## benchmarks
-	$(BIN)/python -m benchmarks $(ARGS)
+bench: $(READY) ## measure jobs per second, enqueuing and pick-up on this machine
+	$(BIN)/semel bench $(ARGS)
 
 constraints: $(READY) ## resolve constraints.txt anew (name==version lines only)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
