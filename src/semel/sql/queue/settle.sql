@@ -4,7 +4,7 @@
 -- per pair keeps this linear, and exact: a list of ids and a list of claims would let (id A, claim of B) pass.
 WITH ending AS MATERIALIZED (
     SELECT pair.id, pair.claim, pair.worker, coalesce(detail.status, 'done') AS status, detail.delay, detail.run_at,
-           detail.refund, detail.error, detail.summary, detail.result
+           detail.refund, detail.error || jsonb_build_object('at', clock_timestamp()) AS error, detail.summary, detail.result
       FROM unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
            AS pair (id, claim, worker)
       LEFT JOIN jsonb_to_recordset(CAST(:details AS jsonb))
@@ -32,7 +32,9 @@ WITH ending AS MATERIALIZED (
             ordering_key, unique_until, priority, claim, crashes, finished_at, result, errors, meta)
     SELECT moved.id, moved.kind, moved.payload, held.status, moved.attempts, moved.max_attempts, moved.run_at,
            coalesce(held.summary, moved.last_error), moved.unique_key, moved.created_at, moved.queue, moved.ordering_key,
-           moved.unique_until, moved.priority, moved.claim, moved.crashes, clock_timestamp(), held.result, moved.errors,
+           moved.unique_until, moved.priority, moved.claim, moved.crashes, clock_timestamp(), held.result,
+           CASE WHEN held.error IS NULL THEN moved.errors
+                ELSE jsonb_path_query_array(moved.errors, '$[last - 8 to last]') || held.error END,
            moved.meta
       FROM moved JOIN held ON held.id = moved.id
 ), kept AS (
@@ -44,7 +46,7 @@ WITH ending AS MATERIALIZED (
                          ELSE job.run_at END,
            last_error = coalesce(held.summary, job.last_error),
            errors = CASE WHEN held.error IS NULL THEN job.errors
-                         ELSE jsonb_path_query_array(job.errors, '$[last - 8 to last]') || (held.error || jsonb_build_object('at', clock_timestamp())) END,
+                         ELSE jsonb_path_query_array(job.errors, '$[last - 8 to last]') || held.error END,
            result = coalesce(held.result, job.result),
            unique_until = CASE WHEN held.status IN ('done', 'cancelled') THEN
                                coalesce(job.unique_until, clock_timestamp()

@@ -1,0 +1,80 @@
+"""The application that worker processes load in these tests. Handlers note their runs in the test's own table."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+import psycopg
+
+from semel import App, JobContext
+
+app = App(poll="50 ms", timeout_grace="500 ms", stop_grace="5 s")
+
+RUNS = "CREATE TABLE runs (job_id bigint, attempt integer, pid integer, at timestamptz DEFAULT clock_timestamp())"
+
+
+def note(context: JobContext) -> None:
+    """Commit a row about this attempt."""
+    with psycopg.connect(app.url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO runs VALUES (%s, %s, %s)", (context.job_id, context.attempt, os.getpid())
+        )
+
+
+@app.job
+async def nothing() -> None:
+    """What the queue itself costs."""
+
+
+@app.job
+async def fails(reason: str = "no reason") -> None:
+    raise ValueError(reason)
+
+
+@app.job(context=True)
+async def quick(context: JobContext, number: int = 0) -> int:
+    await asyncio.to_thread(note, context)
+    context.log.info("counted", extra={"number": number})
+    return number
+
+
+@app.job(context=True)
+async def waits(context: JobContext, seconds: float = 60) -> None:
+    await asyncio.to_thread(note, context)
+    await asyncio.sleep(seconds)
+
+
+@app.job(context=True, timeout="1 s", max_attempts=2)
+async def obeys(context: JobContext) -> None:
+    note(context)
+    await asyncio.sleep(60)
+
+
+@app.job(context=True, timeout="1 s", max_attempts=1)
+async def swallows(context: JobContext) -> None:
+    note(context)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            context.log.info("not now")
+
+
+@app.job(context=True, timeout="1 s")
+def spins(context: JobContext) -> None:
+    note(context)
+    while True:
+        pass
+
+
+@app.job(context=True, timeout="1 s")
+def stuck(context: JobContext) -> None:
+    note(context)
+    time.sleep(60)
+
+
+@app.job(kind="squares", run_in="process", timeout="30 s")
+def squares(number: int) -> int:
+    return number * number
