@@ -36,7 +36,9 @@ class ArgumentError(SemelError):
 
     code = "argument"
 
-    def __init__(self, happened: str, *, argument: str | None = None, holds: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, happened: str, *, argument: str | None = None, holds: str = "", remedy: str = ""
+    ) -> None:
         self.argument = argument
         super().__init__(happened, holds=holds or "Nothing was stored.", remedy=remedy)
 

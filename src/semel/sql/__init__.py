@@ -85,7 +85,9 @@ class Catalogue:
     """Every statement by name, for one schema. Reads each file once; hold one per application."""
 
     schema: str = "semel"
-    _texts: dict[tuple[str, tuple[tuple[str, str], ...]], Text] = field(default_factory=dict, repr=False, compare=False)
+    _texts: dict[tuple[str, tuple[tuple[str, str], ...]], Text] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         quote_name(self.schema)

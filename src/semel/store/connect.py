@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -12,15 +13,17 @@ from semel.sql import Catalogue
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession
 from semel.store.run import Watch
 
-_DEFAULTS = {
-    "application_name": "semel",
-    "connect_timeout": "10",
-    "keepalives": "1",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "30000",
-}
+_DEFAULTS: Final = MappingProxyType(
+    {
+        "application_name": "semel",
+        "connect_timeout": "10",
+        "keepalives": "1",
+        "keepalives_idle": "30",
+        "keepalives_interval": "10",
+        "keepalives_count": "3",
+        "tcp_user_timeout": "30000",
+    }
+)
 
 
 def connection_string(url: str, **extra: str) -> str:
@@ -33,7 +36,7 @@ def connection_string(url: str, **extra: str) -> str:
             f"This is not a PostgreSQL URL: {str(error).strip()}.",
             remedy="Write it like postgresql://user:password@host:5432/database",
         ) from error
-    return make_conninfo(**(_DEFAULTS | extra | {key: str(value) for key, value in given.items()}))
+    return make_conninfo(**(dict(_DEFAULTS) | extra | {key: str(value) for key, value in given.items()}))
 
 
 def _unreachable(error: psycopg.Error) -> DatabaseUnreachable:

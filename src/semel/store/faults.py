@@ -12,7 +12,15 @@ from semel.errors import (
 _SCHEMA = frozenset({"42P01", "3F000", "42703", "42883"})
 _RETRY = frozenset({"40001", "40P01"})
 _ENDED = frozenset(
-    {"57P01", "57P02", "57P03", "57P05", "25P04", "53300", "53400"}  # ended, shutting down, too many connections
+    {
+        "57P01",
+        "57P02",
+        "57P03",
+        "57P05",
+        "25P04",
+        "53300",
+        "53400",
+    }  # ended, shutting down, too many connections
     | {"08000", "08001", "08003", "08004", "08006", "08P01"}
 )
 

@@ -7,7 +7,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,12 +28,11 @@ from semel.core.retry import Policy, RetryPolicy
 from semel.core.settings import Settings
 from semel.errors import ClaimLost, PayloadUnreadable
 from semel.queue.app import App
-from semel.queue.context import JobContext, make_context
 from semel.queue.job import Job
 from semel.queue.worker.board import Board, Ending, Held
+from semel.queue.worker.launching import Launcher
 from semel.queue.worker.outcomes import log_lost, log_outcome, to_detail
-from semel.queue.worker.processes import Processes, Work
-from semel.queue.worker.threads import HandlerInterrupted, Threads
+from semel.queue.worker.threads import HandlerInterrupted
 from semel.queue.worker.transactions import Transactions
 from semel.store.jobs import Detail
 
@@ -50,26 +49,29 @@ class Attempts:
         self.app = app
         self.settings = settings
         self.board = board
-        self.installation = installation
         self.transactions = Transactions(app.url, app.database, settings.keep_done, self._encode)
+        self.launcher = Launcher(installation, self.transactions, settings.concurrency, location)
         self.concurrency = settings.concurrency
-        self.threads = Threads(settings.concurrency)
-        self.processes = Processes(settings.concurrency, location)
         self.alone: Held | None = None
         self.stopping = False
+        self._starting = False
 
     def start_waiting(self) -> None:
         """Start what may start now. A job with crashes on its count waits until nothing else runs, and runs alone."""
         board = self.board
-        if self.stopping or self.alone is not None:
+        if self.stopping or self._starting or self.alone is not None:
             return
         if board.alone:
             if board.quiet:
                 self.alone = board.alone.popleft()
                 self._start(self.alone)
             return
-        while board.waiting and len(board.running) < self.concurrency:
-            self._start(board.waiting.popleft())
+        self._starting = True  # an attempt that ends as it starts comes back here
+        try:
+            while board.waiting and len(board.running) < self.concurrency:
+                self._start(board.waiting.popleft())
+        finally:
+            self._starting = False
 
     def interrupt(self, held: Held, why: str) -> None:
         """Ask a running attempt to end, for a reason of the worker's: ``time-out``, ``stop`` or ``lost``."""
@@ -80,8 +82,7 @@ class Attempts:
                 held.interrupt()
 
     def close(self) -> None:
-        self.threads.close()
-        self.processes.close()
+        self.launcher.close()
 
     def _start(self, held: Held) -> None:
         if self.board.slots.is_lost(held.slot, held.job.claim):
@@ -101,82 +102,11 @@ class Attempts:
             loop = asyncio.get_running_loop()
             held.timer = loop.call_later(timeout.total_seconds(), self.interrupt, held, "time-out")
         try:
-            self._launch(held, job)
+            held.interrupt = self.launcher.launch(held, job, partial(self._ended, held, job))
         except PayloadUnreadable as error:
             self._end(held, job.retry, Unreadable(error))
-
-    def _launch(self, held: Held, job: Job[..., Any]) -> None:
-        if job.run_in == "process":
-            context = self._context(held, job) if job.context else None
-            work = Work(
-                job.function.__module__, job.function.__qualname__, job.kind, context, held.job.payload
-            )
-            held.interrupt = self.processes.start(work, held.report, self._from_thread(held, job))
-            return
-        args, kwargs = job.signature.decode(held.job.payload)
-        if job.is_async:
-            task = asyncio.get_running_loop().create_task(self._run_async(held, job, args, kwargs))
-            task.add_done_callback(lambda ended: self._task_ended(held, job, ended))
-            held.interrupt = task.cancel  # type: ignore[assignment]
-        else:
-            call = self._sync_call(held, job, args, kwargs)
-            held.interrupt = self.threads.start(call, self._from_thread(held, job))
-
-    async def _run_async(
-        self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, BaseException | None]:
-        """The handler's result or error. An exit is an error too: let out of a task, it would end the event loop."""
-        try:
-            if job.transaction:
-                return await self.transactions.run_async(
-                    held,
-                    lambda connection: job.function(*self._leading(held, job, connection), *args, **kwargs),
-                ), None
-            leading = (self._context(held, job),) if job.context else ()
-            return await job.function(*leading, *args, **kwargs), None
-        except BaseException as error:
-            return None, error
-
-    def _task_ended(
-        self, held: Held, job: Job[..., Any], task: asyncio.Task[tuple[Any, BaseException | None]]
-    ) -> None:
-        result, error = (None, asyncio.CancelledError()) if task.cancelled() else task.result()
-        self._ended(held, job, result, error)
-
-    def _sync_call(
-        self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Callable[[], Any]:
-        if job.transaction:
-            return lambda: self.transactions.run(
-                held, lambda connection: job.function(*self._leading(held, job, connection), *args, **kwargs)
-            )
-        leading = (self._context(held, job),) if job.context else ()
-        return lambda: job.function(*leading, *args, **kwargs)
-
-    def _leading(self, held: Held, job: Job[..., Any], connection: Any) -> tuple[Any, ...]:
-        return (self._context(held, job, connection), connection) if job.context else (connection,)
-
-    def _context(self, held: Held, job: Job[..., Any], connection: Any = None) -> JobContext:
-        in_process = job.run_in == "process"
-        return make_context(
-            held.job,
-            installation=self.installation,
-            timeout=job.timeout,
-            deadline=held.deadline,
-            state=None if in_process else held,
-            connection=connection,
-        )
-
-    def _from_thread(self, held: Held, job: Job[..., Any]) -> Callable[[Any, BaseException | None], None]:
-        loop = asyncio.get_running_loop()
-
-        def done(result: Any, error: BaseException | None) -> None:
-            try:
-                loop.call_soon_threadsafe(self._ended, held, job, result, error)
-            except RuntimeError:  # the loop is closed: the worker has stopped without this attempt
-                logger.warning("job %s ended after its worker had stopped", held.job.id)
-
-        return done
+        except Exception as error:  # no thread or process to be had
+            self._end(held, job.retry, Raised(error))
 
     def _ended(self, held: Held, job: Job[..., Any], result: Any, error: BaseException | None) -> None:
         if isinstance(error, ClaimLost) and self.transactions.lost(error):

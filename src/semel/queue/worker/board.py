@@ -25,7 +25,7 @@ class Held:
     lost: bool = False
     ended_by: str | None = None
     """Why the worker itself ended the attempt: ``time-out``, ``stop`` or ``lost``; None while it did not."""
-    interrupt: Callable[[], None] | None = None
+    interrupt: Callable[[], object] | None = None
     """Asks the running handler to end."""
     settled: bool = False
     """Its transaction committed the end together with the work: nothing is left to write."""

@@ -85,6 +85,12 @@ class Child:
         if self.process.returncode is None:
             os.kill(self.process.pid, signal.SIGKILL)
 
+    async def discard(self) -> None:
+        """End a child that holds nothing."""
+        self.kill()
+        await self.process.wait()
+        self.close()
+
     def close(self) -> None:
         self.channel.close()
         self.slots.close()
