@@ -3,8 +3,8 @@
 -- for an open transaction that has stored one of the keys, in the order of the keys, so that two such lists cannot wait
 -- for each other. Index: jobs_unique_key.
 WITH listed AS MATERIALIZED (
-    SELECT nextval(pg_get_serial_sequence('{schema}.jobs', 'id')) AS id, place, kind, payload, queue, priority,
-           max_attempts, run_at, delay, unique_key, unique_for, ordering_key
+    SELECT nextval((SELECT CAST(pg_get_serial_sequence('{schema}.jobs', 'id') AS regclass))) AS id,
+           place, kind, payload, queue, priority, max_attempts, run_at, delay, unique_key, unique_for, ordering_key
       FROM jsonb_to_recordset(CAST(CAST(:rows AS text) AS jsonb))
            AS listed (place integer, kind text, payload jsonb, queue text, priority smallint, max_attempts integer,
                       run_at timestamptz, delay double precision, unique_key text, unique_for double precision,
