@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,9 +27,13 @@ _DEFAULTS: Final = MappingProxyType(
 )
 
 
+_SQLALCHEMY = re.compile(r"^(postgres(?:ql)?)\+\w+://")
+"""The start of a URL as SQLAlchemy writes it, with the driver."""
+
+
 def connection_string(url: str, **extra: str) -> str:
     """``url`` with what semel sets where the URL does not: a name, a time limit to connect, TCP keepalives."""
-    cleaned = url.replace("postgresql+psycopg://", "postgresql://", 1)
+    cleaned = _SQLALCHEMY.sub(r"\1://", url, count=1)
     try:
         given = conninfo_to_dict(cleaned)
     except psycopg.ProgrammingError as error:

@@ -11,11 +11,11 @@ import asyncio
 import os
 import select
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import psycopg
 
@@ -33,13 +33,16 @@ WAIT = 10.0
 """Seconds for a connection to come free, before the caller is told that none does."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class _Lane:
     """The connections of a process's sync callers."""
 
     process: int = field(default_factory=os.getpid)
     permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_CONNECTIONS))
     idle: list[PsycopgSession] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, _finish, self.idle, self.process)
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -49,6 +52,9 @@ class _LoopLane:
     process: int = field(default_factory=os.getpid)
     permits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CONNECTIONS))
     idle: list[AsyncPsycopgSession] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, _finish, self.idle, self.process)
 
 
 class Database:
@@ -62,7 +68,9 @@ class Database:
         self.watch = watch
         self._url = url
         self._lane = _Lane()
-        self._loop_lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopLane] = WeakKeyDictionary()
+        self._loop_lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopLane] = (
+            weakref.WeakKeyDictionary()
+        )
 
     @contextmanager
     def session(self, tx: Any = None) -> Iterator[Session]:
@@ -142,10 +150,16 @@ class Database:
         lane = self._loop_lanes.get(loop)
         if lane is None or lane.process != os.getpid():
             for ended in [each for each in self._loop_lanes if each.is_closed()]:
-                for session in self._loop_lanes.pop(ended).idle:
-                    session.connection.pgconn.finish()
+                del self._loop_lanes[ended]
             lane = self._loop_lanes[loop] = _LoopLane()
         return lane
+
+
+def _finish(idle: Sequence[PsycopgSession | AsyncPsycopgSession], process: int) -> None:
+    """Close what a lane still holds when it goes, at the latest with the interpreter; a fork holds nothing."""
+    if process == os.getpid():
+        for session in idle:
+            session.connection.pgconn.finish()
 
 
 def _reusable(idle: list[Any]) -> Any:
