@@ -51,6 +51,7 @@ class Claiming:
         self.idle = asyncio.Event()
         self._wake = asyncio.Event()
         self._wait = _FIRST_WAIT
+        self._asked = 0
         self._payload_size = 1_000.0
 
     async def run(self) -> None:
@@ -76,6 +77,13 @@ class Claiming:
         self._wake.set()
         self.board.changed.set()
 
+    def look_now(self, *, afresh: bool = False) -> None:
+        """Look without waiting for the next poll; ``afresh``: `idle` then counts only looks that begin from now on."""
+        if afresh:
+            self._asked += 1
+            self.idle.clear()
+        self._wake.set()
+
     def look_in(self, seconds: float) -> None:
         """Look again after so long, where that is sooner than the next poll: a retry of this child's is due then."""
         if seconds < self.settings.poll.total_seconds():
@@ -90,17 +98,25 @@ class Claiming:
         if board.alone or self.attempts.alone is not None:
             return 0
         free = self.attempts.concurrency - len(board.running)
-        ahead = 0
-        if board.run_time:
-            ahead = int(min(self.settings.prefetch, self.attempts.concurrency * _AHEAD / board.run_time))
+        ahead = self._ahead(free)
         waiting = len(board.waiting)
         if waiting > ahead // 2 and waiting >= free:
             return 0
         return min(free + ahead - waiting, board.slots.room, max(1, int(_MOST_BYTES / self._payload_size)))
 
+    def _ahead(self, free: int) -> int:
+        """How many to claim beyond those that start at once; none behind jobs that turn out to take long."""
+        run_time = self.board.run_time
+        if not run_time:
+            return 0
+        if free < 1:
+            newest = next(reversed(self.board.running.values()))
+            run_time = max(run_time, time.monotonic() - (newest.started or 0.0))
+        return int(min(self.settings.prefetch, self.attempts.concurrency * _AHEAD / run_time))
+
     async def _claim(self, wanted: int) -> bool:
         """Claim once; answers whether there may be more due."""
-        claimed = time.monotonic()
+        claimed, asked = time.monotonic(), self._asked
         found: Claims = await self.link.run(
             claim(
                 worker=self.worker,
@@ -124,7 +140,7 @@ class Claiming:
         count = len(found.taken) + len(found.ended)
         if count:
             self.idle.clear()
-        elif self.board.empty:
+        elif self.board.empty and asked == self._asked:
             self.idle.set()
         return count >= _size(wanted)
 

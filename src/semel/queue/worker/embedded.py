@@ -101,8 +101,13 @@ class EmbeddedWorker:
             self._slots.close()  # else a thread still runs a handler, and its claim stays noted
 
     async def drain(self, *, poll: float = 0.01) -> None:
-        """Wait until nothing is due and nothing runs."""
-        while not self.idle:
+        """Wait until nothing is due and nothing runs; what was stored before this call is seen."""
+        engine = self._engine
+        assert engine is not None
+        engine.look_now(afresh=True)
+        while not engine.idle:
+            if engine.board.empty:
+                engine.look_now()
             await asyncio.sleep(poll)
 
 
@@ -121,6 +126,7 @@ class _Keeper:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = threading.Event()
         self._left = 0
+        self._links: list[Link] = []
         self._thread = threading.Thread(target=self._run, name="semel-keeper", daemon=True)
         self._stopped: asyncio.Event | None = None
 
@@ -154,6 +160,8 @@ class _Keeper:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for link in self._links:
+            await link.close()
 
     def _is_in_time(self, slot: Slot) -> bool:
         grace = self._settings.timeout_grace.total_seconds()
@@ -171,4 +179,5 @@ class _Keeper:
         async def connect() -> AsyncPsycopgSession:
             return await connect_async(self._url, self._app.catalogue, name="semel keeper")
 
-        return Link(connect, name)
+        self._links.append(Link(connect, name))
+        return self._links[-1]

@@ -65,6 +65,11 @@ class Engine:
         """Whether the last look found nothing to do, and nothing runs."""
         return self._claiming is not None and self._claiming.idle.is_set() and self.board.empty
 
+    def look_now(self, *, afresh: bool = False) -> None:
+        """Look for jobs without waiting for the next poll; see `Claiming.look_now`."""
+        if self._claiming is not None:
+            self._claiming.look_now(afresh=afresh)
+
     def stop(self, grace: float | None = None) -> None:
         """End in stages: claim nothing more and give back what waits, let handlers end, cancel them. Twice: hurry."""
         if self._stopping.is_set():
