@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from semel.store.statement import Operation
 
 Id = Annotated[int, typer.Argument(metavar="ID", show_default=False)]
-Ids = Annotated[list[int], typer.Argument(metavar="ID…", show_default=False)]
+Ids = Annotated[list[int], typer.Argument(metavar="ID", show_default=False)]
 
 
 def show(job_id: Id, database: Database = None, schema: Schema = None, as_json: AsJson = False) -> None:

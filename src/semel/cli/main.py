@@ -59,17 +59,24 @@ def main() -> None:
     build()(prog_name="semel")
 
 
-def _root(
-    debug: Annotated[
-        bool, typer.Option("--debug", envvar="SEMEL_DEBUG", help="Show the traceback of an error.")
-    ] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         from semel.version import __version__
 
         typer.echo(f"semel {__version__}")
         raise typer.Exit
+
+
+def _root(
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="SEMEL_DEBUG", help="Show the traceback of an error.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+) -> None:
+    """Options before the command; what they do is done in group.py and by their callbacks."""
 
 
 def _job() -> typer.Typer:

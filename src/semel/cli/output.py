@@ -41,7 +41,7 @@ def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str
     from rich.text import Text
 
     listed = [tuple(row) for row in rows]
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, heading in enumerate(headings):
         numbers = bool(listed) and all(_is_number(row[place]) for row in listed)
         table.add_column(heading, justify="right" if numbers else "left", overflow="ellipsis", no_wrap=True)

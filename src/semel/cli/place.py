@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import typer
+
 if TYPE_CHECKING:
     from semel.queue.app import App
     from semel.store.drivers.psycopg3 import PsycopgSession
@@ -97,6 +99,7 @@ def find_place(database: str | None, schema: str | None, *, migrated: bool = Tru
     from semel.embedded import ensure_running
 
     url, chosen = ensure_running(), schema or DEFAULT_SCHEMA
+    typer.echo("Using the embedded PostgreSQL, since no --database was given.", err=True)
     if migrated:
         from semel.store.migrate import migrate_database
 
