@@ -11,7 +11,7 @@ from semel import Backoff, Cancel, JobContext, RetryPolicy
 from signup.mail import compose_welcome, send
 from signup.users import Connection, find_user
 
-# 1 in earnest. `semel demo` sets 20 and so sees an hour of retries in three minutes.
+# 1 in earnest. `semel demo` sets 25, which makes an hour of waiting less than three minutes.
 SPEED = float(os.environ.get("SIGNUP_SPEED", "1"))
 
 app = semel.App(lease=60 / SPEED, poll=1 / SPEED)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
@@ -56,7 +57,7 @@ def run_demo(*, as_json: bool, seed: int | None = None, keep: bool = False) -> i
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     try:
         with _ended_by_signals():
-            figures, url = _play(
+            figures, folder = _play(
                 choose_screen(console, silent=as_json),
                 secrets.randbelow(10_000) if seed is None else seed,
                 keep,
@@ -75,11 +76,11 @@ def run_demo(*, as_json: bool, seed: int | None = None, keep: bool = False) -> i
     else:
         print_report(console, figures, broken)
         if keep:
-            console.print(f"\nThe database is still there: {url}", markup=False, soft_wrap=True)
+            _say_what_is_kept(console, folder)
     return 1 if broken else 0
 
 
-def _play(screen: Screen, seed: int, keep: bool) -> tuple[Figures, str]:
+def _play(screen: Screen, seed: int, keep: bool) -> tuple[Figures, Path]:
     began = time.monotonic()
     with MailServer(seed) as mail, Stage(keep=keep) as stage:
         example = load_example(stage.url)
@@ -94,7 +95,13 @@ def _play(screen: Screen, seed: int, keep: bool) -> tuple[Figures, str]:
             speed=SPEED,
             lease=story.lease,
         )
-    return figures, stage.url
+    return figures, stage.folder
+
+
+def _say_what_is_kept(console: Console, folder: Path) -> None:
+    console.print(f"\nThe database and the workers' logs are kept in {folder}.", markup=False, soft_wrap=True)
+    for purpose, command in (("look", "psql"), ("remove it", "destroy")):
+        console.print(f"  {purpose}: SEMEL_HOME={folder} semel db {command}", markup=False, soft_wrap=True)
 
 
 def _plain(figures: Figures, broken: list[str]) -> dict[str, object]:

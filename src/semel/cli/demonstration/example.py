@@ -16,7 +16,7 @@ from semel.errors import ConfigurationError
 LOCATION: Final = "signup.jobs:app"
 SPEED_VARIABLE: Final = "SIGNUP_SPEED"
 MAIL_VARIABLE: Final = "SIGNUP_SMTP"
-SPEED: Final = 20
+SPEED: Final = 25
 """How much faster than in earnest the demo's time runs."""
 
 

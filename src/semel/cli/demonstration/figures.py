@@ -40,6 +40,8 @@ class DeadLetter:
     id: int
     email: str
     attempts: int
+    crashes: int
+    """They start anew when it is claimed again."""
     last_error: str
     statement: str
 
@@ -73,7 +75,7 @@ class UserFigures:
     attempts: int
     """Charged attempts over all lives of the job."""
     crashes: int
-    """Runs that ended with their worker."""
+    """Runs that ended with their worker, over all lives of the job."""
     refused: int
     accepted: int
     message_ids: int
@@ -151,15 +153,15 @@ class Sources:
 def count_user(sources: Sources, job_id: int, user: User) -> UserFigures:
     """One user's figures."""
     job, record = sources.view.jobs[job_id], sources.record
-    before = [letter.attempts for letter in sources.notes.dead_letters if letter.id == job_id]
+    before = [letter for letter in sources.notes.dead_letters if letter.id == job_id]
     offers = [offer for offer in record.offers if offer.recipient == user.email]
     return UserFigures(
         name=user.name,
         email=user.email,
         job=job_id,
         status=job.status.value,
-        attempts=job.attempts + sum(before),
-        crashes=job.crashes,
+        attempts=job.attempts + sum(letter.attempts for letter in before),
+        crashes=job.crashes + sum(letter.crashes for letter in before),
         refused=record.refused(user.email),
         accepted=record.accepted(user.email),
         message_ids=len({offer.message_id for offer in offers}),
@@ -190,7 +192,7 @@ def count(sources: Sources, *, seconds: float, postgresql: str, speed: float, le
         retries=attempts - len(people) - len(notes.dead_letters),
         killed_processes=len(notes.killed),
         running_at_kill=len(notes.running_at_kill),
-        recovered=sum(job_id in done and jobs[job_id].crashes > 0 for job_id in notes.running_at_kill),
+        recovered=len(notes.running_at_kill & done & {person.job for person in people if person.crashes}),
         takeover_seconds=notes.takeover_seconds,
         dead_letters=len(notes.dead_letters),
         requeued_and_done=sum(letter.id in done for letter in notes.dead_letters),

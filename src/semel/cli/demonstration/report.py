@@ -36,7 +36,11 @@ def print_report(console: Console, figures: Figures, broken: list[str]) -> None:
 
 def _users(figures: Figures) -> Table:
     table = Table(
-        title="Messages accepted for each user", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        title="Messages accepted for each user",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
     table.add_column("user")
     table.add_column("job", justify="right")
@@ -81,7 +85,7 @@ def _lines(figures: Figures) -> Iterator[tuple[int, str]]:
     yield (
         figures.recovered,
         f"recovered after the kill, of {figures.running_at_kill} that ran; "
-        f"the first {figures.takeover_seconds or 0:.1f} s after it (lease {figures.lease_seconds:g} s)",
+        f"the first after {figures.takeover_seconds or 0:.1f} s (lease {figures.lease_seconds:g} s)",
     )
     letters = "dead letter" if figures.dead_letters == 1 else "dead letters"
     yield figures.dead_letters, f"{letters}, re-queued by SQL; {figures.requeued_and_done} done after that"

@@ -32,7 +32,8 @@ REQUEUE: Final = "UPDATE semel.jobs SET status = 'pending', attempts = 0 WHERE i
 
 DONE_BEFORE_KILL: Final = 4
 RUNNING_AT_KILL: Final = 3
-TIME_LIMIT: Final = 55.0
+TIME_LIMIT: Final = 120.0
+"""Seconds after which something must be wrong; it takes about 25."""
 _LOOK_EVERY: Final = 0.1
 _GLANCE: Final = 0.005
 _LAST_STATEMENTS: Final = 0.1
@@ -170,7 +171,7 @@ class Story:
         email = next(user.email for user in self.example.list_users() if user.id == user_id)
         statement = REQUEUE.replace("%s", str(job.id))
         self.notes.dead_letters.append(
-            DeadLetter(job.id, email, job.attempts, job.last_error or "", statement)
+            DeadLetter(job.id, email, job.attempts, job.crashes, job.last_error or "", statement)
         )
         self.screen.say(
             f"dead letter: job {job.id} to {email}, after {job.attempts} attempts: {job.last_error}"
