@@ -96,9 +96,10 @@ class Leases:
         for claimed in due:
             slot = claimed.slot
             if (slot.job_id, slot.claim) in lost:
+                # Or just settled, its slot not cleared yet: so the child, which knows, is the one to warn.
                 claimed.table.mark_lost(slot.index, slot.claim)
-                logger.warning(
-                    "job %s: its lease cannot be extended, the claim is lost",
+                logger.debug(
+                    "job %s: its lease cannot be extended, the claim no longer holds",
                     slot.job_id,
                     extra={"job_id": slot.job_id, "claim": slot.claim},
                 )
