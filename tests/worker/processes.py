@@ -23,7 +23,17 @@ class WorkerProcess:
     """The supervisor's process and what it and its children have logged."""
 
     def __init__(self, url: str, *arguments: str, app: str = APPLICATION) -> None:
-        command = [sys.executable, "-m", "semel.cli", "worker", app, "--database", url, "--log-format", "json"]
+        command = [
+            sys.executable,
+            "-m",
+            "semel.cli",
+            "worker",
+            app,
+            "--database",
+            url,
+            "--log-format",
+            "json",
+        ]
         self.process = subprocess.Popen(
             [*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

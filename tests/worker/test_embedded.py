@@ -233,7 +233,9 @@ def test_it_leaves_no_connection_behind(app: App, database_url: str, ran: list[i
         await app.aclose()
 
     asyncio.run(work())
-    sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    sql = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
     deadline = time.monotonic() + LIMIT
     while ask(database_url, sql) != [(0,)]:
         assert time.monotonic() < deadline

@@ -68,11 +68,13 @@ def test_2_the_conflict_clause_lets_one_of_three_replicas_in(
         assert winner.execute(UNIQUE).rowcount == 1
         answers = others.map(replica, range(2))
         wait_until(
-            lambda: ask(
-                database_url,
-                "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-            )
-            == [(True,)],
+            lambda: (
+                ask(
+                    database_url,
+                    "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+                )
+                == [(True,)]
+            ),
             "both rivals to wait for the first",
         )
         winner.commit() if winner_commits else winner.rollback()

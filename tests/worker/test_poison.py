@@ -71,7 +71,9 @@ def test_9_a_payload_that_is_too_deep(database_url: str, app: App, kind: str) ->
     poison = insert(database_url, kind, f'{{"order": {deep}, "value": {deep}}}')
     neighbour = insert(database_url, "charge", '{"order": 7}')
     drain(app)
-    rows = ask(database_url, "SELECT status, attempts, errors -> 0 ->> 'type' FROM jobs WHERE id = %s", poison)
+    rows = ask(
+        database_url, "SELECT status, attempts, errors -> 0 ->> 'type' FROM jobs WHERE id = %s", poison
+    )
     assert rows == [("pending", 1, "semel.errors.PayloadUnreadable")]
     assert show(database_url, neighbour).job.status == "done"
 
@@ -114,7 +116,7 @@ def test_9_a_megabyte_goes_in_and_out_where_the_limit_allows(database_url: str) 
 
 
 def test_9_a_megabyte_is_refused_where_the_limit_does_not(app: App) -> None:
-    with pytest.raises(ArgumentsTooLarge, match="64 kB|65,536"):
+    with pytest.raises(ArgumentsTooLarge, match="65,536"):
         app.jobs["anything"].enqueue("x" * 1_000_000)
 
 

@@ -156,7 +156,10 @@ def expire(fences: Sequence[Fence]) -> Operation[int]:
 
 
 def time_out(fence: Fence, *, delay: timedelta, summary: str) -> Operation[str | None]:
-    """End an attempt whose process had to be stopped at its time-out; answers the job's status, None where lost."""
+    """End an attempt whose process had to be stopped at its time-out; answers the job's status, None where lost.
+
+    ``delay`` is the first attempt's; it doubles with each further one, up to an hour.
+    """
     parameters = {
         "id": fence.job_id,
         "claim": fence.claim,

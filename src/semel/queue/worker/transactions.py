@@ -14,15 +14,19 @@ from typing import Any
 
 import msgspec
 
+from semel.core.outcomes import Snooze
 from semel.errors import ClaimLost, DatabaseUnreachable
 from semel.queue.worker.board import Held
 from semel.store.connect import connect, connect_async
-from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession
+from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession, is_unused
+from semel.store.faults import HistoryDayMissing
 from semel.store.jobs import Detail, settle
 from semel.store.pools import Database
 from semel.store.run import run, run_async
+from semel.store.upkeep import make_history_days
 
 Encode = Callable[[Held, Any], bytes | None]
+_SOON = timedelta(seconds=1)
 
 
 class Transactions:
@@ -82,37 +86,52 @@ class Transactions:
         with self._lock:
             session = self._idle.pop() if self._idle else None
         if session is None:
-            session = connect(self._url, self._catalogue, watch=self._watch, name="semel transaction")
+            try:
+                session = connect(self._url, self._catalogue, watch=self._watch, name="semel transaction")
+            except DatabaseUnreachable as error:
+                raise _not_now(error) from error
         try:
             yield session
-        except DatabaseUnreachable:
-            session.connection.close()
-            raise
+        except HistoryDayMissing as error:
+            run(make_history_days(ahead=1), session)
+            raise _not_now(error) from error
         finally:
-            if not session.broken:
+            if is_unused(session.connection):
                 with self._lock:
                     self._idle.append(session)
+            else:
+                session.connection.close()
 
     @asynccontextmanager
     async def _session_async(self) -> AsyncIterator[AsyncPsycopgSession]:
         if self._idle_async:
             session = self._idle_async.pop()
         else:
-            session = await connect_async(
-                self._url, self._catalogue, watch=self._watch, name="semel transaction"
-            )
+            try:
+                session = await connect_async(
+                    self._url, self._catalogue, watch=self._watch, name="semel transaction"
+                )
+            except DatabaseUnreachable as error:
+                raise _not_now(error) from error
         try:
             yield session
-        except DatabaseUnreachable:
-            await session.connection.close()
-            raise
+        except HistoryDayMissing as error:
+            await run_async(make_history_days(ahead=1), session)
+            raise _not_now(error) from error
         finally:
-            if not session.broken:
+            if is_unused(session.connection):
                 self._idle_async.append(session)
+            else:
+                await session.connection.close()
 
 
 class _CompletionLost(ClaimLost):
     """Raised when the completion inside a handler's transaction changed no row."""
+
+
+def _not_now(error: DatabaseUnreachable | HistoryDayMissing) -> Snooze:
+    """Nothing of the handler's work is stored, through no fault of its own: it is not charged."""
+    return Snooze(for_=_SOON, reason=f"its transaction could not be had: {error.happened}")
 
 
 def _lost(held: Held) -> _CompletionLost:

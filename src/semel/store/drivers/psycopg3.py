@@ -139,6 +139,11 @@ def is_in_transaction(connection: psycopg.Connection[Any] | psycopg.AsyncConnect
     return connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 
+def is_unused(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Whether it is open and in no transaction, so that somebody else may use it."""
+    return not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
+
+
 def begins_by_itself(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     """Whether the next statement opens the caller's transaction, which is the caller's to commit.
 
