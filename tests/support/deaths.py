@@ -48,7 +48,7 @@ def make_watch(role: str) -> Watch:
 
     def watch(moment: str, name: str) -> None:
         seen[moment, name] += 1
-        append(statements, f"{role} {moment} {name}")
+        append(statements, f"{role} {os.getpid()} {moment} {name}")
         if death is None or (role, moment, name) != (death.role, death.moment, death.name):
             return
         if seen[moment, name] == death.turn:

@@ -1,0 +1,156 @@
+"""Issue 2, item 4: SIGKILL of a child, of its supervisor, of both, before, after and past the commit of every statement.
+
+A first run, in which nobody is killed, lists the statements; so a new one is covered by itself. The scenario claims
+ahead, runs, settles, extends a long job's lease, loses a child to a job that kills it once (so that the supervisor gives
+back what waited and ends the leases of what ran), and is told to stop while the long job runs (so that the child gives back).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.support.deaths import Death
+from tests.support.journal import Journal, Run
+from tests.support.stored import StoredJob, stored_jobs, unfinished
+from tests.support.waiting import until_async
+from tests.support.workers import LEASE, Worker
+
+from semel import App
+
+AT_ONCE = 4
+CONCURRENCY = 4
+GRACE = 1.0
+MARGIN = 20.0
+"""Seconds for jobs that have crashed to run one by one, on a machine that is busy with other cases."""
+
+OTHER_STATEMENTS = frozenset(
+    {"installation", "applied_steps", "find_migrations", "schema_state"}
+    | {"make_history_days", "find_history_days", "finish_kept", "set_lock_timeout"}
+    | {"purge_failed", "purge_ticks", "purge_progress", "find_stuck"}
+)
+"""Before the first claim, and the house-keeping: about no job that is claimed."""
+
+EXPECTED = {
+    ("child", "claim"),
+    ("child", "settle"),
+    ("child", "give_back"),
+    ("supervisor", "extend"),
+    ("supervisor", "give_back"),
+    ("supervisor", "expire"),
+}
+
+
+@dataclass
+class Scenario:
+    """One worker's life on a queue of its own, and what becomes of the queue's jobs."""
+
+    app: App
+    url: str
+    directory: Path
+    journal: Journal
+    queue: str
+    death: Death | None = None
+
+    async def run(self) -> Worker:
+        """To the end: every job finished, by this worker or by the one that comes after it."""
+        release = self.directory / f"{self.queue}.release"
+        await asyncio.to_thread(self._enqueue, str(release))
+        options = {"concurrency": CONCURRENCY, "stop_grace": GRACE, "queues": [self.queue]}
+        with Worker(self.url, self.directory, name=self.queue, death=self.death, **options) as worker:
+            what = f"the long job of {self.queue} runs, or its worker is dead"
+            await until_async(lambda: worker.ended or self._long_runs(), what)
+            if not worker.ended:
+                worker.process.terminate()
+            await asyncio.to_thread(worker.wait)
+            release.touch()
+            await self._let_another_finish()
+        return worker
+
+    def _enqueue(self, release: str) -> None:
+        quick, killer, long = (self.app.jobs[kind] for kind in ("quick", "kill_worker", "wait_for"))
+        quick.using(queue=self.queue).enqueue_many([(0.002,)] * 15)
+        killer.using(queue=self.queue).enqueue(1)
+        quick.using(queue=self.queue).enqueue_many([(0.002,)] * 15)
+        (self.long,) = long.using(queue=self.queue).enqueue_many([(release,)])
+
+    def _long_runs(self) -> bool:
+        return any(entry.job == self.long.id for entry in self.journal.entries())
+
+    async def _let_another_finish(self) -> None:
+        options = {"queues": (self.queue,), "schedules": False, "upkeep": False, "lease": LEASE}
+        async with self.app.worker(**options):
+            what = f"every job of {self.queue} finished, {self.death}"
+            await until_async(lambda: unfinished(self.url, self.queue) == 0, what, LEASE + MARGIN)
+
+    def check(self, worker: Worker) -> None:
+        """Every job is done, once in the books, no attempt charged, and the crashes counted that were."""
+        jobs, runs = stored_jobs(self.url, self.queue), self.journal.runs()
+        assert len(jobs) == 32, self.death
+        assert {(job.status, job.attempts) for job in jobs} == {("done", 1)}, self.death
+        wrong = [(job, runs[job.id]) for job in jobs if not right_crashes(job, runs[job.id])]
+        assert wrong == [], self.death
+        begun = sum(job.crashes >= len(runs[job.id]) for job in jobs)
+        if worker.mark is None or not worker.mark.claiming:
+            assert begun <= CONCURRENCY * (1 if self.death is None else 2), self.death
+
+
+def right_crashes(job: StoredJob, runs: list[Run]) -> bool:
+    """A crash for each run after the first, but not for one that a stop had interrupted before.
+
+    One that was interrupted and not given back before the kill counts as well. So does one that the kill met between
+    its claim and its handler's first line.
+    """
+    again = len(runs) - 1
+    interrupted = sum(run.broken for run in runs)
+    return again - interrupted <= job.crashes <= again + 1
+
+
+def deaths(statements: list[str]) -> list[Death]:
+    """Every victim at every moment of the statements that a run passed; the second time, where there is one."""
+    turns: Counter[tuple[str, ...]] = Counter()
+    for (role, _, *point), count in Counter(tuple(line.split()) for line in statements).items():
+        turns[role, *point] = max(count, turns[role, *point])
+    return [
+        Death(role, moment, name, victim, min(2, count))
+        for (role, moment, name), count in sorted(turns.items())
+        if name.rpartition("/")[2] not in OTHER_STATEMENTS
+        for victim in ("child", "supervisor", "both")
+    ]
+
+
+@pytest.mark.timeout(400)
+def test_every_job_survives_a_kill_at_every_statement(
+    app: App, database_url: str, tmp_path: Path, journal: Journal
+) -> None:
+    def scenario(queue: str, death: Death | None = None) -> Scenario:
+        return Scenario(app, database_url, tmp_path, journal, queue, death)
+
+    async def one_after_another(cases: list[Death]) -> None:
+        turn = asyncio.Semaphore(AT_ONCE)
+
+        async def case(number: int, death: Death) -> tuple[Scenario, Worker]:
+            async with turn:
+                staged = scenario(f"case_{number}", death)
+                return staged, await staged.run()
+
+        tasks = [case(number, death) for number, death in enumerate(cases)]
+        for staged, worker in await asyncio.gather(*tasks):
+            staged.check(worker)
+            assert worker.mark is not None or death_may_fail(staged.death), f"nobody died: {staged.death}"
+
+    normal = scenario("normal")
+    worker = asyncio.run(normal.run())
+    normal.check(worker)
+    statements = Path(worker.record + ".statements").read_text("utf-8").splitlines()
+    cases = deaths(statements)
+    assert {(case.role, case.name.rpartition("/")[2]) for case in cases} >= EXPECTED
+    asyncio.run(one_after_another(cases))
+
+
+def death_may_fail(death: Death | None) -> bool:
+    """What comes only by chance: a lease to be extended while its row is locked, a settlement that found rows gone."""
+    return death is not None and death.name.rpartition("/")[2] in ("find_held", "find_settled")

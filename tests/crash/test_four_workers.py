@@ -1,0 +1,32 @@
+"""Issue 2, item 3: four worker processes drain 20,000 jobs; each runs once, and no two runs of one overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.journal import Journal
+from tests.support.stored import stored_jobs
+from tests.support.workers import Worker
+
+from semel import App
+
+WORKERS = 4
+EACH = 5_000
+
+
+def test_each_of_20_000_jobs_runs_once(
+    app: App, journal: Journal, start_worker: Callable[..., Worker], database_url: str
+) -> None:
+    app.jobs["quick"].enqueue_many([()] * (WORKERS * EACH))
+    workers = [start_worker(f"worker_{number}", drain=True, log_level="WARNING") for number in range(WORKERS)]
+    for worker in workers:
+        assert worker.wait(120) == 0, worker.log
+
+    runs = journal.runs()
+    assert len(runs) == WORKERS * EACH
+    assert [job for job, all_runs in runs.items() if len(all_runs) != 1] == []
+    assert all(run.end is not None and not run.broken for (run,) in runs.values())
+    assert len({run.process for (run,) in runs.values()}) == WORKERS
+    jobs = stored_jobs(database_url)
+    assert {(job.status, job.attempts, job.crashes) for job in jobs} == {("done", 1, 0)}
+    assert len({job.claim for job in jobs}) == WORKERS * EACH
