@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from semel.testing.databases import TestDatabases
     from semel.testing.draining import Drained, DrainIncomplete, adrain, drain
-    from semel.testing.inline import InlineRecord, inline
+    from semel.testing.inlining import InlineRecord, inline
     from semel.testing.jobs import JobRow
     from semel.testing.outcomes import AttemptFailed, AttemptOutcome, Outcome
     from semel.testing.pointing import pointed_to
@@ -62,7 +62,7 @@ _MODULES: Final = MappingProxyType(
         ),
         "databases": ("TestDatabases",),
         "draining": ("DrainIncomplete", "Drained", "adrain", "drain"),
-        "inline": ("InlineRecord", "inline"),
+        "inlining": ("InlineRecord", "inline"),
         "jobs": ("JobRow",),
         "outcomes": ("AttemptFailed", "AttemptOutcome", "Outcome"),
         "pointing": ("pointed_to",),
