@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from semel.core.report import When
+    from semel.core.report import JobFilter, When
     from semel.core.states import Status
 
 Database = Annotated[
@@ -26,13 +26,18 @@ Schema = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; its shape is in docs/cli.md.")]
 Who = Annotated[
-    str | None, typer.Option("--who", envvar="SEMEL_WHO", help="Whose act it is, for the record [user@host].")
+    str | None,
+    typer.Option(
+        "--who", metavar="NAME", envvar="SEMEL_WHO", help="Whose act it is, for the record [user@host]."
+    ),
 ]
-Why = Annotated[str | None, typer.Option("--why", "-m", help="The reason, for the record.")]
+Why = Annotated[str | None, typer.Option("--why", "-m", metavar="TEXT", help="The reason, for the record.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how many.")]
-Queue = Annotated[str | None, typer.Option("--queue", "-q", help="Only this queue.")]
-Kind = Annotated[str | None, typer.Option("--kind", "-k", help="Only this kind.")]
-ErrorText = Annotated[str | None, typer.Option("--error", help="Only with this text in the last error.")]
+Queue = Annotated[str | None, typer.Option("--queue", "-q", metavar="NAME", help="Only this queue.")]
+Kind = Annotated[str | None, typer.Option("--kind", "-k", metavar="NAME", help="Only this kind.")]
+ErrorText = Annotated[
+    str | None, typer.Option("--error", metavar="TEXT", help="Only with this text in the last error.")
+]
 Statuses = Annotated[
     list[str] | None,
     typer.Option("--status", "-s", metavar="STATUS", help="pending, running, done, failed, cancelled, held."),
@@ -49,6 +54,36 @@ EndedOlder = Annotated[
 EndedNewer = Annotated[
     str | None, typer.Option("--ended-newer", metavar="AGE", help="Ended since then, or since a date.")
 ]
+
+
+UniqueKey = Annotated[str | None, typer.Option("--unique-key", metavar="KEY", help="Only with this key.")]
+Ages = tuple[str | None, str | None]
+"""An --older and a --newer."""
+
+
+def build_filter(
+    status: list[str] | None,
+    queue: str | None,
+    kind: str | None,
+    error: str | None,
+    created: Ages,
+    ended: Ages,
+    unique_key: str | None = None,
+) -> JobFilter:
+    """What the options of a filter ask for."""
+    from semel.core.report import JobFilter
+
+    return JobFilter(
+        statuses=parse_statuses(status),
+        queue=queue,
+        kind=kind,
+        error=error,
+        unique_key=unique_key,
+        created_before=parse_when(created[0], "--older"),
+        created_after=parse_when(created[1], "--newer"),
+        finished_before=parse_when(ended[0], "--ended-older"),
+        finished_after=parse_when(ended[1], "--ended-newer"),
+    )
 
 
 def parse_when(text: str | None, option: str) -> When | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,9 +21,6 @@ Directory = Annotated[
     Path | None,
     typer.Option("--directory", metavar="DIR", help="The server's directory [$SEMEL_HOME/postgres]."),
 ]
-CONTEXT: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
-    {"psql": {"allow_extra_args": True, "ignore_unknown_options": True}}
-)
 
 
 def start(

@@ -15,29 +15,45 @@ if TYPE_CHECKING:
     from semel.core.job import Enqueued, NewJob
 
 
+Words = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[APP] KIND", help="The application (or SEMEL_APP) and the kind.", show_default=False
+    ),
+]
+Arguments = Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments by name.")]
+Raw = Annotated[bool, typer.Option("--raw", help="Without the application: the arguments are not checked.")]
+QueueName = Annotated[
+    str | None, typer.Option("--queue", "-q", metavar="NAME", help="Where it waits [the job's own].")
+]
+Priority = Annotated[
+    int | None,
+    typer.Option("--priority", metavar="N", min=-100, max=100, help="Larger runs first [the job's own]."),
+]
+MaxAttempts = Annotated[
+    int | None, typer.Option("--max-attempts", metavar="N", min=1, help="Before it fails [the job's own].")
+]
+Run = Annotated[
+    str | None, typer.Option("--run", metavar="WHEN", help='After a while ("10 min"), or at a date.')
+]
+UniqueKey = Annotated[
+    str | None, typer.Option("--unique-key", metavar="KEY", help="Let one job of this kind in.")
+]
+UniqueFor = Annotated[
+    str | None, typer.Option("--unique-for", metavar="DURATION", help="At least so long from now.")
+]
+
+
 def enqueue(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[APP] KIND", help="The application (or SEMEL_APP) and the kind.", show_default=False
-        ),
-    ],
-    args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments by name.")] = "{}",
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Without the application: the arguments are not checked.")
-    ] = False,
-    queue: Annotated[str | None, typer.Option("--queue", "-q")] = None,
-    priority: Annotated[
-        int | None, typer.Option("--priority", min=-100, max=100, help="Larger runs first.")
-    ] = None,
-    max_attempts: Annotated[int | None, typer.Option("--max-attempts", min=1)] = None,
-    run: Annotated[
-        str | None, typer.Option("--run", metavar="WHEN", help='After a while ("10 min"), or at a date.')
-    ] = None,
-    unique_key: Annotated[
-        str | None, typer.Option("--unique-key", help="Let one job of this kind in.")
-    ] = None,
-    unique_for: Annotated[str | None, typer.Option("--unique-for", metavar="DURATION")] = None,
+    words: Words,
+    args: Arguments = "{}",
+    raw: Raw = False,
+    queue: QueueName = None,
+    priority: Priority = None,
+    max_attempts: MaxAttempts = None,
+    run: Run = None,
+    unique_key: UniqueKey = None,
+    unique_for: UniqueFor = None,
     database: Database = None,
     schema: Schema = None,
     as_json: AsJson = False,
@@ -63,6 +79,10 @@ def enqueue(
     else:
         name, kind = words if len(words) == 2 else (None, _only_kind(words))
         stored = _store(find_app(name), kind, arguments, options, database, schema)
+    _report(stored, kind, as_json)
+
+
+def _report(stored: Enqueued, kind: str, as_json: bool) -> None:
     if as_json:
         print_json({"id": stored.id, "created": stored.created, "status": stored.status, "kind": kind})
     elif stored.created:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,6 +23,11 @@ fit) · 2 wrong usage · 3 what is needed could not be reached (database, embedd
 Example: semel worker shop.jobs:app --children 2
 """
 
+PASSED_ON: Final[Mapping[str, Any]] = MappingProxyType(
+    {"allow_extra_args": True, "ignore_unknown_options": True}
+)
+"""For commands that hand the words after them to something else."""
+
 
 def build() -> typer.Typer:
     """The whole command line, made anew."""
@@ -33,30 +41,27 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
-    root.command("worker", rich_help_panel="Work")(worker.worker)
-    root.command("enqueue", rich_help_panel="Work")(enqueue.enqueue)
-    root.command("jobs", rich_help_panel="Look")(reports.jobs)
-    root.command("queues", rich_help_panel="Look")(reports.queues)
-    root.command("schedules", rich_help_panel="Look")(reports.schedules)
-    root.add_typer(_job(), name="job", rich_help_panel="Act")
-    root.command("retry", rich_help_panel="Act")(many.retry)
-    root.command("purge", rich_help_panel="Act")(many.purge)
-    root.command("migrate", rich_help_panel="Set up")(migrations.migrate)
-    root.command("migration", rich_help_panel="Set up")(migrations.migration)
-    root.add_typer(_database(), name="db", rich_help_panel="Set up")
-    for name, command in (("demo", passed_on.demo), ("bench", passed_on.bench)):
-        root.command(
-            name,
-            rich_help_panel="Try",
-            add_help_option=False,
-            context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-        )(command)
+    work: list[Callable[..., None]] = [worker.worker, enqueue.enqueue]
+    look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules]
+    act: list[Callable[..., None]] = [many.retry, many.purge, migrations.migrate, migrations.migration]
+    for command in work + look + act:
+        _add(root, command)
+    root.add_typer(_job(), name="job")
+    root.add_typer(_database(), name="db")
+    for name in ("demo", "bench"):
+        _add(root, getattr(passed_on, name), add_help_option=False, context_settings=dict(PASSED_ON))
     return root
 
 
 def main() -> None:
     """What the ``semel`` script calls."""
     build()(prog_name="semel")
+
+
+def _add(group: typer.Typer, command: Callable[..., None], **settings: Any) -> None:
+    """A function as the command of its name. The mark keeps its example on one line, to be copied whole."""
+    text = inspect.cleandoc(command.__doc__ or "").replace("Example: ", "\b\nExample: ")
+    group.command(command.__name__, help=text, **settings)(command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -86,7 +91,7 @@ def _job() -> typer.Typer:
         rich_markup_mode=None,
     )
     for name in ("show", "retry", "cancel", "delete"):
-        group.command(name)(getattr(jobs, name))
+        _add(group, getattr(jobs, name))
     return group
 
 
@@ -97,5 +102,6 @@ def _database() -> typer.Typer:
         rich_markup_mode=None,
     )
     for name in ("start", "stop", "status", "psql", "url", "destroy"):
-        group.command(name, context_settings=dict(database.CONTEXT.get(name, {})))(getattr(database, name))
+        settings = dict(PASSED_ON) if name == "psql" else {}
+        _add(group, getattr(database, name), context_settings=settings)
     return group

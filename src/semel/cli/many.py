@@ -21,6 +21,7 @@ from semel.cli.choices import (
     Statuses,
     Who,
     Why,
+    build_filter,
     name_person,
     parse_statuses,
     parse_when,
@@ -30,6 +31,20 @@ from semel.cli.place import open_place
 
 if TYPE_CHECKING:
     from semel.operate import ManyActed
+
+Everything = Annotated[bool, typer.Option("--all", help="Without any filter: every failed job.")]
+EndedStatuses = Annotated[
+    list[str],
+    typer.Option(
+        "--status", "-s", metavar="STATUS", help="done, cancelled, failed, held.", show_default=False
+    ),
+]
+EndedBefore = Annotated[
+    str,
+    typer.Option(
+        "--older", metavar="AGE", help='Ended longer ago: "7 days", or before a date.', show_default=False
+    ),
+]
 
 
 def retry(
@@ -41,7 +56,7 @@ def retry(
     newer: Newer = None,
     ended_older: EndedOlder = None,
     ended_newer: EndedNewer = None,
-    everything: Annotated[bool, typer.Option("--all", help="Without any filter: every failed job.")] = False,
+    everything: Everything = False,
     dry_run: DryRun = False,
     who: Who = None,
     why: Why = None,
@@ -55,20 +70,10 @@ def retry(
 
     Example: semel retry --kind send_invoice --error "timed out" --dry-run
     """
-    from semel.core.report import JobFilter
     from semel.errors import ConfigurationError
     from semel.operate import retry_many
 
-    wanted = JobFilter(
-        statuses=parse_statuses(status),
-        queue=queue,
-        kind=kind,
-        error=error,
-        created_before=parse_when(older, "--older"),
-        created_after=parse_when(newer, "--newer"),
-        finished_before=parse_when(ended_older, "--ended-older"),
-        finished_after=parse_when(ended_newer, "--ended-newer"),
-    )
+    wanted = build_filter(status, queue, kind, error, (older, newer), (ended_older, ended_newer))
     if not wanted.narrow and not everything:
         raise ConfigurationError(
             "No filter was given.", remedy="Say which jobs (--kind, --queue, --error, …), or --all."
@@ -82,18 +87,8 @@ def retry(
 
 
 def purge(
-    status: Annotated[
-        list[str],
-        typer.Option(
-            "--status", "-s", metavar="STATUS", help="done, cancelled, failed, held.", show_default=False
-        ),
-    ],
-    older: Annotated[
-        str,
-        typer.Option(
-            "--older", metavar="AGE", help='Ended longer ago: "7 days", or before a date.', show_default=False
-        ),
-    ],
+    status: EndedStatuses,
+    older: EndedBefore,
     queue: Queue = None,
     kind: Kind = None,
     dry_run: DryRun = False,

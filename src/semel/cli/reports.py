@@ -18,8 +18,8 @@ from semel.cli.choices import (
     Queue,
     Schema,
     Statuses,
-    parse_statuses,
-    parse_when,
+    UniqueKey,
+    build_filter,
 )
 from semel.cli.output import age, ago, moment, print_json, print_table
 from semel.cli.place import open_place
@@ -29,19 +29,22 @@ if TYPE_CHECKING:
 
     from semel.core.report import JobSummary, Overview
 
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="At most so many.")]
+Before = Annotated[int | None, typer.Option("--before", metavar="ID", help="Only ids under this.")]
+
 
 def jobs(
     status: Statuses = None,
     queue: Queue = None,
     kind: Kind = None,
     error: ErrorText = None,
-    unique_key: Annotated[str | None, typer.Option("--unique-key", help="Only with this key.")] = None,
+    unique_key: UniqueKey = None,
     older: Older = None,
     newer: Newer = None,
     ended_older: EndedOlder = None,
     ended_newer: EndedNewer = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="At most so many.")] = 50,
-    before: Annotated[int | None, typer.Option("--before", metavar="ID", help="Only ids under this.")] = None,
+    limit: Limit = 50,
+    before: Before = None,
     database: Database = None,
     schema: Schema = None,
     as_json: AsJson = False,
@@ -52,21 +55,11 @@ def jobs(
 
     Example: semel jobs --status failed --queue mail --newer "2 h"
     """
-    from semel.core.report import JobFilter
     from semel.store.run import run
     from semel.store.views import list_jobs
 
-    wanted = JobFilter(
-        statuses=parse_statuses(status),
-        queue=queue,
-        kind=kind,
-        error=error,
-        unique_key=unique_key,
-        created_before=parse_when(older, "--older"),
-        created_after=parse_when(newer, "--newer"),
-        finished_before=parse_when(ended_older, "--ended-older"),
-        finished_after=parse_when(ended_newer, "--ended-newer"),
-    )
+    created, ended = (older, newer), (ended_older, ended_newer)
+    wanted = build_filter(status, queue, kind, error, created, ended, unique_key)
     with open_place(database, schema) as session:
         page = run(list_jobs(wanted, limit=limit, before_id=before), session)
     if as_json:

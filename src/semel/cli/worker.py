@@ -13,29 +13,44 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 
+Application = Annotated[
+    str | None, typer.Argument(metavar="[APP]", help="module:attribute, or SEMEL_APP.", show_default=False)
+]
+Children = Annotated[
+    int, typer.Option("--children", "-c", metavar="N", min=1, help="Processes that run jobs.")
+]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", metavar="N", min=1, help="Jobs at a time in each child [20].")
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option("--queue", "-q", metavar="NAME", help="Only this queue; may be repeated [every queue]."),
+]
+Lease = Annotated[
+    str | None, typer.Option("--lease", metavar="DURATION", help='How long a claim holds ["60 s"].')
+]
+StopGrace = Annotated[
+    str | None,
+    typer.Option("--stop-grace", metavar="DURATION", help='How long a stop waits for jobs ["30 s"].'),
+]
+Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is due.")]
+LogFormat = Annotated[Literal["text", "json"], typer.Option("--log-format", help="How lines are written.")]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option("--log-level", help="The least that is logged."),
+]
+
+
 def worker(
-    app: Annotated[
-        str | None,
-        typer.Argument(metavar="[APP]", help="module:attribute, or SEMEL_APP.", show_default=False),
-    ] = None,
-    children: Annotated[int, typer.Option("--children", "-c", min=1, help="Processes that run jobs.")] = 1,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, help="Jobs at a time in each child [20].")
-    ] = None,
-    queue: Annotated[
-        list[str] | None,
-        typer.Option("--queue", "-q", metavar="NAME", help="Only this queue; may be repeated [every queue]."),
-    ] = None,
-    lease: Annotated[
-        str | None, typer.Option("--lease", metavar="DURATION", help='How long a claim holds ["60 s"].')
-    ] = None,
-    stop_grace: Annotated[
-        str | None,
-        typer.Option("--stop-grace", metavar="DURATION", help='How long a stop waits for jobs ["30 s"].'),
-    ] = None,
-    drain: Annotated[bool, typer.Option("--drain", help="End when nothing is due.")] = False,
-    log_format: Annotated[Literal["text", "json"], typer.Option("--log-format")] = "text",
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option("--log-level")] = "info",
+    app: Application = None,
+    children: Children = 1,
+    concurrency: Concurrency = None,
+    queue: Queues = None,
+    lease: Lease = None,
+    stop_grace: StopGrace = None,
+    drain: Drain = False,
+    log_format: LogFormat = "text",
+    log_level: LogLevel = "info",
     database: Database = None,
     schema: Schema = None,
 ) -> None:
