@@ -6,6 +6,7 @@ Each carries a stable ``code`` and says three things: what happened, what the da
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 
@@ -146,3 +147,67 @@ class DiskFull(EmbeddedServerError):
     """The disk that holds the embedded server's data is full; data already there is kept."""
 
     code = "disk-full"
+
+
+class KeyRefused(SemelError):
+    """A value that makes no stable operation key or fingerprint. Nothing was claimed and nothing done."""
+
+    code = "key-refused"
+
+
+class GuardAnswer(SemelError):
+    """An answer of the guard that is not "act" and not a repeat: the function was not called. The root of them."""
+
+    code = "guard-answer"
+
+
+class InProgress(GuardAnswer):
+    """Another attempt holds the claim, or it is too early to ask. Deliver again after ``retry_after`` (a timedelta)."""
+
+    code = "in-progress"
+
+    def __init__(self, happened: str, *, retry_after: timedelta, holds: str = "", remedy: str = "") -> None:
+        self.retry_after = retry_after
+        super().__init__(happened, holds=holds, remedy=remedy)
+
+
+class Busy(InProgress):
+    """An open transaction holds the operation's key (a `Row()`): nothing is known before it ends."""
+
+    code = "busy"
+
+
+class Held(GuardAnswer):
+    """The operation waits for a person: nobody can tell whether its effect happened."""
+
+    code = "held"
+
+
+class PayloadMismatch(GuardAnswer):
+    """The same key came with another payload: neither acted nor repeated. It never succeeds by being sent again."""
+
+    code = "payload-mismatch"
+
+
+class Abandoned(GuardAnswer):
+    """A person decided that this operation is not to happen. Final."""
+
+    code = "abandoned"
+
+
+class TooOld(GuardAnswer):
+    """The operation's own date is before what retention still remembers: it may have happened long ago."""
+
+    code = "too-old"
+
+
+class NotDone(SemelError):
+    """Raise it in a guarded function after the point of no return, where the effect certainly did not happen."""
+
+    code = "not-done"
+
+
+class UnsafeClaim(SemelError):
+    """The guard refuses to claim here: an open transaction, another database, a replica, a missing transaction."""
+
+    code = "unsafe-claim"

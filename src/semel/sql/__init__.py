@@ -13,7 +13,7 @@ from importlib import resources
 
 from semel.errors import ConfigurationError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The newest schema version that this code was written for."""
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -85,6 +85,8 @@ class Catalogue:
     """Every statement by name, for one schema. Reads each file once; hold one per application."""
 
     schema: str = "semel"
+    dialect: str = "postgresql"
+    """Which of ``guard/postgresql``, ``guard/mysql`` and ``guard/sqlite`` the guard's statements come from."""
     _texts: dict[tuple[str, tuple[tuple[str, str], ...]], Text] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -97,9 +99,12 @@ class Catalogue:
         key = (name, tuple(sorted(literals.items())))
         found = self._texts.get(key)
         if found is None:
-            found = Text(name, self.fill(read(f"{name}.sql"), **literals))
+            found = Text(name, self.fill(read(f"{self._path(name)}.sql"), **literals))
             self._texts[key] = found
         return found
+
+    def _path(self, name: str) -> str:
+        return name.replace("guard/", f"guard/{self.dialect}/", 1) if name.startswith("guard/") else name
 
     def fill(self, raw: str, **literals: str) -> str:
         """``raw`` with the schema and the literals put in."""

@@ -1,0 +1,6 @@
+-- Renews the lease of an attempt that still holds its claim. Caller: store.guard_end.extend. Locks: the row.
+UPDATE {schema}.operations
+   SET revision = revision + 1, lease_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision))
+ WHERE scope = CAST(:scope AS text) AND job_type = CAST(:job_type AS text) AND key = decode(CAST(:key AS text), 'hex')
+   AND token = CAST(:token AS text) AND state = 'claimed'
+RETURNING 1

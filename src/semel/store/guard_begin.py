@@ -1,0 +1,176 @@
+"""The answer to a delivery of an operation, decided by `semel.core.operations` and written fenced by what was read.
+
+For the first delivery it is a plain insert, committed by itself; for every other one a short transaction that locks the
+record, decides, and writes the move with its event. A `Row()` claims in the caller's own transaction instead.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from semel.core.effects import Answer, Lookup, ProviderKey
+from semel.core.operations import Decision, Move, Outcome, Record, Reply, begin, found
+from semel.store.guard_request import Again, Begun, Request, event, record_of
+from semel.store.statement import Operation, Row, Statement, Steps
+
+_READ_COMMITTED: Final = frozenset(
+    {"read committed", "read-committed", "read uncommitted", "read-uncommitted"}
+)
+_MOVES: Final = MappingProxyType(
+    {
+        Move.RENEW: "renew",
+        Move.CLAIM: "claim",
+        Move.TAKE_OVER: "take_over",
+        Move.TAKE_OVER_TO_LOOK: "take_over_to_look",
+        Move.HOLD: "hold",
+        Move.MISS: "miss",
+    }
+)
+_LOOKED: Final = MappingProxyType(
+    {
+        Move.COMPLETE_FOUND: "complete_late",
+        Move.ACT: "act",
+        Move.LOOK_LATER: "look_later",
+        Move.HOLD: "hold_mine",
+    }
+)
+
+
+def begin_new(request: Request, *, confirm: bool = False) -> Operation[Begun | None]:
+    """Claim an operation that has no record; None where there is one. A single committed statement.
+
+    ``confirm`` reads the record afterwards: for databases whose count of inserted rows does not tell a new row from an old.
+    """
+
+    def steps() -> Steps[Begun | None]:
+        rows = yield Statement("guard/insert", request.parameters)
+        if rows and confirm:
+            rows = yield Statement("guard/read", request.reading)
+            rows = [row for row in rows if _is_new(record_of(row))]
+        return _first(request) if rows else None
+
+    return Operation("guard_begin_new", steps, alone=True)
+
+
+def begin_known(request: Request) -> Operation[Begun | Again]:
+    """Answer a delivery of an operation that has a record; locks the record for one short transaction."""
+
+    def steps() -> Steps[Begun | Again]:
+        rows = yield Statement("guard/read_locked", request.reading)
+        return (yield from _decide(request, rows[0], in_transaction=False)) if rows else Again()
+
+    return Operation("guard_begin_known", steps)
+
+
+def begin_row(
+    request: Request, *, in_savepoint: bool, confirm: bool = False
+) -> Operation[Begun | Again | None]:
+    """Claim inside the caller's transaction, waiting for nobody; None means busy: a rival's transaction has the key.
+
+    `Again` asks for a savepoint: the isolation is stricter than READ COMMITTED, so that a conflict would end the transaction.
+    """
+
+    def steps() -> Steps[Begun | Again | None]:
+        rows = yield Statement("guard/insert_row", request.parameters | {"in_savepoint": in_savepoint})
+        if rows and not confirm:
+            return _first(request)
+        rows = yield Statement("guard/read", request.reading)
+        if not rows:
+            if in_savepoint:
+                return None
+            isolation = yield Statement("guard/read_isolation")
+            return None if str(isolation[0][0]).lower() in _READ_COMMITTED else Again()
+        if confirm and _is_new(record_of(rows[0])):
+            return _first(request)
+        return (yield from _decide(request, rows[0], in_transaction=True))
+
+    return Operation("guard_begin_row", steps, alone=not in_savepoint)
+
+
+def looked(
+    request: Request, answer: Answer, *, result: str | None = None, error: str | None = None
+) -> Operation[Begun | Again]:
+    """Write what a look-up answered. Only after this step, fenced, may the attempt that looked act."""
+    lookup = request.effect.then if isinstance(request.effect, ProviderKey) else request.effect
+    assert isinstance(lookup, Lookup)
+
+    def steps() -> Steps[Begun | Again]:
+        rows = yield Statement("guard/read_locked", request.reading)
+        record = record_of(rows[0]) if rows else None
+        if record is None or not record.mine:
+            return Again()
+        decision = found(lookup, record, answer)
+        parameters = request.parameters | {
+            "new_reference": decision.new_reference,
+            "outcome": Outcome.FOUND.value,
+            "result": result,
+            "result_dropped": False,
+            "wait": 0.0 if decision.wait is None else decision.wait.total_seconds(),
+            "reason": decision.reason,
+            "error": error,
+        }
+        written = yield Statement(f"guard/{_LOOKED[decision.move]}", parameters)
+        if not written:
+            return Again()
+        yield event(request, decision.event or "looked", record.claim, why=decision.reason)
+        rows = yield Statement("guard/read", request.reading)
+        return _answer(request, decision, record_of(rows[0]), acting=True)
+
+    return Operation("guard_looked", steps)
+
+
+def read(request: Request) -> Operation[Record | None]:
+    """The record as it stands."""
+
+    def steps() -> Steps[Record | None]:
+        rows = yield Statement("guard/read", request.reading)
+        return record_of(rows[0]) if rows else None
+
+    return Operation("guard_read", steps, alone=True)
+
+
+def _decide(request: Request, row: Row, *, in_transaction: bool) -> Steps[Begun | Again]:
+    record = record_of(row)
+    decision = begin(
+        record,
+        request.effect,
+        longest_run=request.longest_run,
+        limits=request.limits,
+        payload_known=request.fingerprint is not None,
+    )
+    if decision.move is not Move.NOTHING:
+        parameters = request.parameters | {
+            "revision": record.revision,
+            "new_reference": decision.new_reference,
+            "use_extra": decision.use_extra,
+            "reason": decision.reason,
+            "in_transaction": in_transaction,
+        }
+        rows = yield Statement(f"guard/{_MOVES[decision.move]}", parameters)
+        if not rows:
+            return Again()
+    if decision.event is not None:
+        yield event(request, decision.event, record.claim, why=decision.reason)
+    return _answer(request, decision, record, acting=request.acts_from_start)
+
+
+def _first(request: Request) -> Begun:
+    return Begun(reply=Reply.ACT, claim=1, reference=request.reference, acting=request.acts_from_start)
+
+
+def _is_new(record: Record) -> bool:
+    return record.mine and record.claim == 1 and record.revision == 1
+
+
+def _answer(request: Request, decision: Decision, record: Record, *, acting: bool) -> Begun:
+    claimed = decision.move in (Move.CLAIM, Move.TAKE_OVER, Move.TAKE_OVER_TO_LOOK)
+    return Begun(
+        reply=decision.reply,
+        claim=record.claim + (1 if claimed else 0),
+        reference=request.reference if decision.new_reference else record.reference,
+        acting=acting or (record.acting and decision.move is not Move.CLAIM),
+        record=record,
+        reason=decision.reason,
+        wait=decision.wait,
+    )
