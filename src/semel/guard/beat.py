@@ -1,0 +1,87 @@
+"""Keeps the leases of operations that were declared with ``extend=True``, from a thread beside the handlers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from semel.errors import SemelError
+from semel.guard.operation import Handle
+from semel.store.guard_end import extend
+from semel.store.statement import Operation
+
+logger = logging.getLogger("semel.guard")
+
+
+class Beat:
+    """One thread for all operations of a `Once`; it ends when nothing is kept. Each is kept for its longest run at most."""
+
+    def __init__(self, ask: Callable[[Operation[bool]], bool]) -> None:
+        self._ask = ask
+        self._lock = threading.Condition()
+        self._kept: dict[Handle, tuple[float, float]] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def keep(self, handle: Handle) -> Iterator[None]:
+        """Extend the handle's lease at each third of it, while the block runs."""
+        if not handle.declaration.extend or handle.in_row:
+            yield
+            return
+        now = time.monotonic()
+        period = handle.request.lease.total_seconds() / 3
+        end = now + handle.declaration.longest_run.total_seconds()
+        with self._lock:
+            self._kept[handle] = (now + period, end)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="semel-guard-beat", daemon=True)
+                self._thread.start()
+            self._lock.notify()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._kept.pop(handle, None)
+                self._lock.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._kept:
+                    self._thread = None
+                    return
+                wait = min(due for due, _ in self._kept.values()) - time.monotonic()
+                if wait > 0:
+                    self._lock.wait(wait)
+                now = time.monotonic()
+                due = [handle for handle, (at, _) in self._kept.items() if at <= now]
+            for handle in due:
+                self._extend(handle)
+
+    def _extend(self, handle: Handle) -> None:
+        held: Any = True
+        asked = time.monotonic()
+        try:
+            held = self._ask(extend(handle.request))
+        except SemelError as error:
+            logger.warning(
+                "%s: its lease could not be extended: %s", handle.declaration.job_type, error.happened
+            )
+        else:
+            if held:
+                handle.renewed(asked)
+        with self._lock:
+            kept = self._kept.get(handle)
+            if kept is None:
+                return
+            if not held or asked > kept[1]:
+                del self._kept[handle]
+                handle.lost = handle.lost or not held
+                reason = "the claim is lost" if not held else "it runs longer than longest_run"
+                logger.error("%s: its lease is extended no more: %s", handle.declaration.job_type, reason)
+            else:
+                self._kept[handle] = (asked + handle.request.lease.total_seconds() / 3, kept[1])

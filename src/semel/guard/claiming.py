@@ -1,0 +1,140 @@
+"""The guard as a block: ``with once.claim("charge-order", order_id, effect=…) as op:``, for code that is no function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar
+
+from semel.core.effects import Row
+from semel.errors import ConfigurationError
+from semel.guard.declaration import Arguments, Declaration
+from semel.guard.delivery import Repeat, deliver, lookup_of
+from semel.guard.flow import Ask, Call, step_async
+from semel.guard.operation import AsyncOperation, Handle, Operation
+from semel.guard.places import Place
+
+Kind = TypeVar("Kind", bound=Handle)
+_NO_ARGUMENTS: Final = inspect.Signature()
+
+
+class _Paused(Generic[Kind]):
+    """A delivery's flow, stopped where the handler would be called: the block is the handler."""
+
+    def __init__(self, declaration: Declaration, place: Place, kind: type[Kind]) -> None:
+        if isinstance(declaration.effect, Row):
+            raise ConfigurationError(
+                "once.claim(…) does not take Row().",
+                remedy="Use the decorator and guarded.on(your_connection).",
+            )
+        self.declaration = declaration
+        self.place = place
+        self.kind = kind
+        self.handle: Kind | None = None
+        self.flow: Generator[Ask | Call, Any, Any] | None = None
+
+    def start(self, ask: Any) -> Generator[Ask | Call, Any, Any]:
+        lookup = lookup_of(self.declaration)
+        requests = self.declaration.requests(Arguments(_NO_ARGUMENTS, (), {}), message=None)
+
+        def make(request: Any, begun: Any) -> Kind:
+            self.handle = self.kind(self.declaration, request, begun, ask)
+            return self.handle
+
+        self.flow = deliver(
+            self.declaration,
+            requests,
+            confirm=self.place.confirms,
+            find=None if lookup is None else lookup.find,
+            make_handle=make,
+            handler=lambda handle: handle,
+        )
+        return self.flow
+
+    def repeated(self, repeat: Repeat, ask: Any) -> Kind:
+        """A handle for a repeat: it has the stored result, and its `acting` is refused."""
+        handle = self.kind.repeat_of(self.declaration, ask, repeat.result)
+        self.handle = handle
+        self.flow = None
+        return handle
+
+
+class Claim(_Paused[Operation]):
+    """One delivery as a block. In a repeat ``op.is_repeat`` is set, and the block takes ``op.result``."""
+
+    def __init__(self, declaration: Declaration, place: Place) -> None:
+        super().__init__(declaration, place, Operation)
+
+    def __enter__(self) -> Operation:
+        self.place.refuse_open_transaction(self.declaration.job_type)
+        flow = self.start(self.place.ask)
+        try:
+            step = next(flow)
+            while isinstance(step, Ask) or self.handle is None:
+                step = self._advance(flow, step)
+        except StopIteration as stop:
+            return self.repeated(stop.value, self.place.ask)
+        return self.handle
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.flow is None or self.handle is None:
+            return
+        try:
+            step = self.flow.throw(error) if error is not None else self.flow.send(self.handle.result)
+            while True:
+                step = self._advance(self.flow, step)
+        except StopIteration:
+            return
+        except BaseException as raised:
+            if raised is not error:
+                raise
+
+    def _advance(self, flow: Generator[Ask | Call, Any, Any], step: Ask | Call) -> Ask | Call:
+        try:
+            answer = self.place.ask(step.operation) if isinstance(step, Ask) else step.function()
+        except BaseException as error:
+            return flow.throw(error)
+        return flow.send(answer)
+
+
+class AsyncClaim(_Paused[AsyncOperation]):
+    """`Claim`, as ``async with``."""
+
+    def __init__(self, declaration: Declaration, place: Place) -> None:
+        super().__init__(declaration, place, AsyncOperation)
+
+    async def __aenter__(self) -> AsyncOperation:
+        self.place.refuse_open_transaction(self.declaration.job_type)
+        flow = self.start(self.place.ask_async)
+        try:
+            step = next(flow)
+            while isinstance(step, Ask) or self.handle is None:
+                step = await self._advance(flow, step)
+        except StopIteration as stop:
+            return self.repeated(stop.value, self.place.ask_async)
+        return self.handle
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.flow is None or self.handle is None:
+            return
+        try:
+            step = self.flow.throw(error) if error is not None else self.flow.send(self.handle.result)
+            while True:
+                step = await self._advance(self.flow, step)
+        except StopIteration:
+            return
+        except BaseException as raised:
+            if raised is not error:
+                raise
+
+    async def _advance(self, flow: Generator[Ask | Call, Any, Any], step: Ask | Call) -> Ask | Call:
+        try:
+            answer = await step_async(step, self.place.ask_async)
+        except BaseException as error:
+            return flow.throw(error)
+        return flow.send(answer)

@@ -1,0 +1,210 @@
+"""What one operation is, as its author declares it; checked when declared, and computed for each call."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import secrets
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+from semel.core.durations import Duration, describe, to_timedelta
+from semel.core.effects import AcceptDuplicate, AcceptMiss, Effect, Hold, Lookup, ProviderKey, Row
+from semel.core.keys import OperationKey, Secret, compute_fingerprint, compute_key
+from semel.core.operations import Limits
+from semel.errors import ConfigurationError, KeyRefused, NotDone
+from semel.store.guard_request import Request
+
+KeySource: TypeAlias = Callable[..., object] | str | tuple[str, ...]
+"""A function of the arguments by name, or the names of the arguments that make the key."""
+
+Scope: TypeAlias = str | Callable[..., str]
+Acting: TypeAlias = Literal["from_start", "explicit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """One job type: how its key is made, what its effect is, how long a claim holds."""
+
+    job_type: str
+    key: KeySource
+    effect: Effect
+    payload: tuple[str, ...] | None
+    """The fields of the fingerprint; None: the arguments that differ from their defaults; empty: no fingerprint."""
+    acting: Acting
+    lease: timedelta
+    longest_run: timedelta
+    extend: bool
+    scope: Scope
+    not_done: tuple[type[BaseException], ...]
+    limits: Limits
+    label: bool
+    store_result: bool
+    keep_message: bool
+    secret: Secret | None = field(repr=False, default=None)
+    older_secrets: tuple[Secret, ...] = field(repr=False, default=())
+    """Of before a rotation: their keys still count, for one retention."""
+
+    def __post_init__(self) -> None:
+        if not self.job_type or len(self.job_type) > 200:
+            raise ConfigurationError(
+                "An operation's job type is a non-empty string of at most 200 characters."
+            )
+        if not isinstance(self.effect, Row | Hold | Lookup | ProviderKey | AcceptDuplicate | AcceptMiss):
+            raise ConfigurationError(
+                f"effect of {self.job_type} is {self.effect!r}, which is no effect.",
+                remedy="Give Row(), ProviderKey(…), Lookup(…), Hold(), AcceptDuplicate() or AcceptMiss().",
+            )
+        if self.acting not in ("from_start", "explicit"):
+            raise ConfigurationError(
+                f'acting of {self.job_type} is {self.acting!r}: give "from_start" or "explicit".'
+            )
+        if self.lease < self.longest_run and not self.extend and not isinstance(self.effect, Row):
+            raise ConfigurationError(
+                f"The lease of {self.job_type} ({describe(self.lease)}) is shorter than its longest run "
+                f"({describe(self.longest_run)}), and nobody extends it: a live run would be taken for dead.",
+                remedy="Raise lease=, lower longest_run=, or set extend=True.",
+            )
+
+    def requests(self, arguments: Arguments, *, message: str | None) -> list[Request]:
+        """The request of a new attempt, and one for each older secret: a record under any of them counts."""
+        secrets_ = (self.secret, *self.older_secrets) if self.secret is not None else (None,)
+        return [self._request(arguments, secret, message) for secret in secrets_]
+
+    def nothing(self) -> Request:
+        """A request for the handle of a repeat, which asks for nothing."""
+        return Request(
+            scope="",
+            job_type=self.job_type,
+            key="",
+            token="",
+            reference="",
+            effect=self.effect,
+            lease=self.lease,
+            longest_run=self.longest_run,
+        )
+
+    def compute_key(self, arguments: Arguments, secret: Secret | None = None) -> OperationKey:
+        """The key of one call."""
+        value = arguments.pick(self.key, f"the key of {self.job_type}")
+        return compute_key(value, secret=secret if secret is not None else self.secret, label=self.label)
+
+    def _request(self, arguments: Arguments, secret: Secret | None, message: str | None) -> Request:
+        key = self.compute_key(arguments, secret)
+        scope = self.scope if isinstance(self.scope, str) else str(arguments.call(self.scope))
+        return Request(
+            scope=scope,
+            job_type=self.job_type,
+            key=key.digest,
+            token=secrets.token_hex(16),
+            reference=make_reference(),
+            effect=self.effect,
+            lease=self.lease,
+            longest_run=self.longest_run,
+            limits=self.limits,
+            fingerprint=self._fingerprint(arguments, secret),
+            label=key.label,
+            key_version=key.version,
+            acts_from_start=self.acting == "from_start",
+            message=message if self.keep_message else None,
+        )
+
+    def _fingerprint(self, arguments: Arguments, secret: Secret | None) -> str | None:
+        if self.payload == ():
+            return None
+        fields = arguments.changed if self.payload is None else arguments.named(self.payload)
+        return compute_fingerprint(fields, secret=secret)
+
+
+def make_reference() -> str:
+    """A new reference: opaque, unique, at most 36 characters of letters, digits and hyphens, as every provider takes."""
+    return str(uuid.uuid4())
+
+
+class Arguments:
+    """One call's arguments by name."""
+
+    def __init__(self, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        bound = signature.bind(*args, **kwargs)
+        given = dict(bound.arguments)
+        bound.apply_defaults()
+        self.all: dict[str, Any] = dict(bound.arguments)
+        self.changed: dict[str, Any] = {
+            name: value for name, value in given.items() if not _is_default(signature.parameters[name], value)
+        }
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        """Call a function of the arguments by name with those that it takes."""
+        parameters = inspect.signature(function).parameters.values()
+        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+            return function(**self.all)
+        return function(**{parameter.name: self.all[parameter.name] for parameter in parameters})
+
+    def pick(self, source: KeySource, what: str) -> object:
+        """The value that a key source makes of them."""
+        if callable(source):
+            return self.call(source)
+        names = (source,) if isinstance(source, str) else source
+        return tuple(self.named(names, what).values())
+
+    def named(self, names: Sequence[str], what: str = "the payload") -> dict[str, Any]:
+        missing = [name for name in names if name not in self.all]
+        if missing:
+            raise KeyRefused(f"There is no argument {missing[0]!r} for {what}.")
+        return {name: self.all[name] for name in names}
+
+
+def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
+    default = parameter.default
+    return default is not inspect.Parameter.empty and type(default) is type(value) and bool(default == value)
+
+
+def declare(
+    job_type: str,
+    *,
+    key: KeySource,
+    effect: Effect | None,
+    payload: Sequence[str] | None,
+    acting: Acting,
+    lease: Duration,
+    longest_run: Duration | None,
+    extend: bool,
+    scope: Scope,
+    not_done: Sequence[type[BaseException]],
+    limits: Limits,
+    label: bool,
+    store_result: bool,
+    keep_message: bool,
+    secret: Secret | None,
+    older_secrets: Sequence[Secret],
+) -> Declaration:
+    """A checked declaration; durations as people write them. Without ``longest_run`` a run may take the whole lease."""
+    held = to_timedelta(lease, name=f"lease of {job_type}")
+    return Declaration(
+        job_type=job_type,
+        key=key,
+        effect=Hold() if effect is None else effect,
+        payload=None if payload is None else tuple(payload),
+        acting=acting,
+        lease=held,
+        longest_run=held
+        if longest_run is None
+        else to_timedelta(longest_run, name=f"longest_run of {job_type}"),
+        extend=extend,
+        scope=scope,
+        not_done=(NotDone, *not_done),
+        limits=limits,
+        label=label and secret is None,
+        store_result=store_result,
+        keep_message=keep_message,
+        secret=secret,
+        older_secrets=tuple(older_secrets),
+    )
+
+
+def to_message(adapter: str, **fields: Any) -> str:
+    """How to send a message again, as the record keeps it."""
+    return json.dumps({"adapter": adapter} | fields)

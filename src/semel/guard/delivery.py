@@ -1,0 +1,266 @@
+"""What happens to one delivery: begin, perhaps look, act, and end. One flow for sync and async."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from semel.core.effects import Answer, Found, Lookup, ProviderKey
+from semel.core.operations import Move, Outcome, Record, Reply, State, failed
+from semel.errors import (
+    Abandoned,
+    Busy,
+    ClaimLost,
+    ConfigurationError,
+    GuardAnswer,
+    Held,
+    InProgress,
+    PayloadMismatch,
+    RetryTransaction,
+    SemelError,
+)
+from semel.guard.declaration import Declaration
+from semel.guard.flow import Ask, Call, Flow
+from semel.guard.operation import Handle
+from semel.store import guard_end
+from semel.store.faults import LockBusy
+from semel.store.guard_begin import begin_known, begin_new, begin_row, looked, read
+from semel.store.guard_request import Again, Begun, Request
+
+logger = logging.getLogger("semel.guard")
+
+_TRIES: Final = 10
+_BUSY_WAIT: Final = timedelta(seconds=1)
+MakeHandle = Callable[[Request, Begun], Handle]
+Handler = Callable[[Handle], Any]
+Kind = TypeVar("Kind", bound=Handle)
+
+
+class Repeat:
+    """A further delivery of a completed operation: answered with what is stored, without acting."""
+
+    def __init__(self, record: Record) -> None:
+        self.result = record.result
+        self.outcome = record.outcome
+        self.result_dropped = record.result_dropped
+
+
+def deliver(
+    declaration: Declaration,
+    requests: Sequence[Request],
+    *,
+    confirm: bool,
+    find: Callable[[str], Any] | None,
+    make_handle: MakeHandle,
+    handler: Handler,
+) -> Flow[Any]:
+    """One delivery of an outside effect. Returns the handler's result or a `Repeat`; raises the other answers."""
+    request = yield from _current(requests)
+    begun = yield from _begin(request, confirm)
+    if begun.reply is Reply.LOOK:
+        begun = yield from _look(declaration, request, begun, find)
+    if begun.reply is not Reply.ACT:
+        return answer(declaration, request, begun)
+    return (yield from _act(declaration, make_handle(request, begun), handler))
+
+
+def deliver_row(
+    declaration: Declaration,
+    requests: Sequence[Request],
+    *,
+    confirm: bool,
+    make_handle: MakeHandle,
+    handler: Handler,
+) -> Flow[Any]:
+    """One delivery of a `Row()`, inside the transaction whose session answers the asks."""
+    request = yield from _current(requests)
+    begun = yield from _begin_row(request, confirm)
+    if begun.reply is not Reply.ACT:
+        return answer(declaration, request, begun)
+    handle = make_handle(request, begun)
+    result = yield Call(lambda: handler(handle))
+    return (yield from handle._finish(result))  # noqa: SLF001
+
+
+def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
+    """A repeat, or the error for every other answer; each is logged with its reason."""
+    shown = request.label or request.key[:12]
+    operation = f"{declaration.job_type} {shown}"
+    if begun.reply in (Reply.REPEAT, Reply.ABANDONED):
+        record = begun.record
+        assert record is not None
+        outcome = Outcome.MISSED if record.state is State.CLAIMED else record.outcome
+        _log(logging.INFO, declaration, request, "repeat", f"completed ({outcome})")
+        if begun.reply is Reply.ABANDONED:
+            raise Abandoned(
+                f"{operation} was abandoned by a person.", holds="It is completed, without an effect."
+            )
+        return Repeat(record if record.state is State.COMPLETED else _missed(record))
+    _log(logging.WARNING, declaration, request, begun.reply.value, begun.reason)
+    match begun.reply:
+        case Reply.MISMATCH:
+            raise PayloadMismatch(
+                f"{operation} came before with another payload.",
+                holds="The first one's record is unchanged.",
+                remedy="Give different operations different keys, or name the fields that count by payload=.",
+            )
+        case Reply.HELD:
+            raise Held(
+                f"{operation} is held: {begun.reason or 'nobody can tell whether its effect happened'}.",
+                remedy="A person decides: semel held list",
+            )
+    raise InProgress(
+        f"{operation} is claimed: {begun.reason}.",
+        retry_after=begun.wait or _BUSY_WAIT,
+        remedy="Deliver it again later.",
+    )
+
+
+def _current(requests: Sequence[Request]) -> Flow[Request]:
+    """The request whose key has a record: with a rotated secret the older key may be the one that counts."""
+    for older in requests[1:]:
+        if (yield Ask(read(older))) is not None:
+            return older
+    return requests[0]
+
+
+def _begin(request: Request, confirm: bool) -> Flow[Begun]:
+    for _ in range(_TRIES):
+        try:
+            begun = yield Ask(begin_new(request, confirm=confirm))
+            if begun is None:
+                begun = yield Ask(begin_known(request))
+        except LockBusy as error:
+            raise _busy(request) from error
+        except RetryTransaction:
+            continue
+        if not isinstance(begun, Again):
+            return begun  # type: ignore[no-any-return]
+    raise _busy(request)
+
+
+def _begin_row(request: Request, confirm: bool) -> Flow[Begun]:
+    in_savepoint = False
+    for _ in range(_TRIES):
+        try:
+            begun = yield Ask(begin_row(request, in_savepoint=in_savepoint, confirm=confirm))
+        except LockBusy as error:
+            raise _busy(request) from error
+        if begun is None:
+            raise _busy(request)
+        if not isinstance(begun, Again):
+            return begun  # type: ignore[no-any-return]
+        in_savepoint = True
+    raise _busy(request)
+
+
+def _look(
+    declaration: Declaration, request: Request, begun: Begun, find: Callable[[str], Any] | None
+) -> Flow[Begun]:
+    assert find is not None
+    error: str | None = None
+    finding: Any = Answer.UNKNOWN
+    try:
+        finding = yield Call(lambda: find(begun.reference))
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+        logger.warning("%s: its look-up failed: %s", declaration.job_type, error)
+    result: str | None = None
+    if isinstance(finding, Found):
+        from semel.guard.results import encode_result
+
+        result, _ = encode_result(finding.result, declaration)
+        finding = Answer.DONE
+    if not isinstance(finding, Answer):
+        error = f"the look-up answered {finding!r}, which is not DONE, NOT_DONE or UNKNOWN"
+        logger.error("%s: %s", declaration.job_type, error)
+        finding = Answer.UNKNOWN
+    told = yield Ask(looked(request, finding, result=result, error=error))
+    if isinstance(told, Again):
+        raise ClaimLost(
+            f"The look-up of {declaration.job_type} took longer than its lease, and another attempt took over.",
+            holds="Nothing was done by this one.",
+        )
+    return told  # type: ignore[no-any-return]
+
+
+def _act(declaration: Declaration, handle: Handle, handler: Handler) -> Flow[Any]:
+    try:
+        result = yield Call(lambda: handler(handle))
+        if declaration.acting == "explicit" and not handle.completed and not handle._acted:  # noqa: SLF001
+            raise ConfigurationError(
+                f"{declaration.job_type} returned without op.acting() or op.done().",
+                remedy='Call the outside system inside "with op.acting():", or declare acting="from_start".',
+            )
+    except BaseException as error:
+        yield from _failed(declaration, handle, error)
+        raise
+    return (yield from handle._finish(result))  # noqa: SLF001
+
+
+def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> Flow[None]:
+    """Write what an exception means. Where that fails too the lease decides: it is never the error that is raised."""
+    if handle.completed or handle.lost:
+        return
+    certain = isinstance(error, declaration.not_done) or (
+        isinstance(error, GuardAnswer) and not handle.passed
+    )
+    shown = _shown(error)
+    request = handle.request
+    try:
+        if failed(acting=handle.passed, not_done=certain) is Move.RELEASE:
+            yield Ask(guard_end.release(request, error=shown))
+            _log(logging.INFO, declaration, request, "released", shown)
+        else:
+            yield Ask(guard_end.uncertain(request, error=shown))
+            _log(logging.WARNING, declaration, request, "uncertain", shown)
+    except SemelError as storing:
+        logger.error("%s: its end could not be stored, its lease decides: %s", declaration.job_type, storing)
+
+
+def _shown(error: BaseException) -> str:
+    text = "".join(traceback.format_exception_only(error)).strip()
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()[:2000]
+
+
+def _busy(request: Request) -> Busy:
+    return Busy(
+        f"{request.job_type} {request.label or request.key[:12]} is in an open transaction.",
+        retry_after=_BUSY_WAIT,
+        remedy="Deliver it again later.",
+    )
+
+
+def _missed(record: Record) -> Record:
+    from dataclasses import replace
+
+    return replace(record, state=State.COMPLETED, outcome=Outcome.MISSED)
+
+
+def _log(level: int, declaration: Declaration, request: Request, answered: str, reason: str) -> None:
+    logger.log(
+        level,
+        "operation %s %s: %s%s",
+        declaration.job_type,
+        request.label or request.key[:12],
+        answered,
+        f": {reason}" if reason else "",
+        extra={
+            "job_type": declaration.job_type,
+            "scope": request.scope,
+            "key": request.key,
+            "answer": answered,
+            "reason": reason,
+        },
+    )
+
+
+def lookup_of(declaration: Declaration) -> Lookup | None:
+    """The look-up that a declaration may come to."""
+    effect = declaration.effect
+    if isinstance(effect, ProviderKey):
+        return effect.then if isinstance(effect.then, Lookup) else None
+    return effect if isinstance(effect, Lookup) else None

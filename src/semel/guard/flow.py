@@ -1,0 +1,84 @@
+"""One source for sync and async: a flow yields what is to be asked of the database, or called of the user's, and takes the
+answers; two short drivers do it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from semel.store.statement import Operation
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Run one operation of the store."""
+
+    operation: Operation[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call the user's code. What it raises is raised in the flow, whatever it is."""
+
+    function: Callable[[], Any]
+
+
+Flow = Generator[Ask | Call, Any, Answer]
+AskStore = Callable[[Operation[Any]], Any]
+AskStoreAsync = Callable[[Operation[Any]], Awaitable[Any]]
+
+
+def drive(flow: Flow[Answer], ask: AskStore) -> Answer:
+    """Run a flow to its end."""
+    try:
+        step = next(flow)
+        while True:
+            try:
+                answer = ask(step.operation) if isinstance(step, Ask) else step.function()
+            except BaseException as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answer)
+    except StopIteration as stop:
+        result: Answer = stop.value
+        return result
+
+
+async def drive_async(flow: Flow[Answer], ask: AskStoreAsync) -> Answer:
+    """`drive`, for asyncio. A cancellation reaches the user's code; what the flow writes after it is shielded."""
+    try:
+        step = next(flow)
+        while True:
+            try:
+                answer = await step_async(step, ask)
+            except BaseException as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answer)
+    except StopIteration as stop:
+        result: Answer = stop.value
+        return result
+
+
+async def step_async(step: Ask | Call, ask: AskStoreAsync) -> Any:
+    """One step's answer."""
+    if isinstance(step, Call):
+        answer = step.function()
+        return await answer if inspect.isawaitable(answer) else answer
+    return await shielded(ask(step.operation))
+
+
+async def shielded(work: Awaitable[Answer]) -> Answer:
+    """Finish ``work`` even where this task is cancelled meanwhile; the cancellation is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        raise

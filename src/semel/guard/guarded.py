@@ -1,0 +1,155 @@
+"""A guarded function: called like the function, less its first parameter."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+from semel.core.effects import Row
+from semel.errors import ConfigurationError, UnsafeClaim
+from semel.guard.declaration import Arguments, Declaration
+from semel.guard.delivery import Repeat, deliver, deliver_row, lookup_of
+from semel.guard.flow import Flow, drive, drive_async
+from semel.guard.operation import AsyncOperation, Handle, Operation
+from semel.guard.places import Place
+from semel.guard.results import decode_result
+from semel.store.guard_request import Begun, Request
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Guarded(Generic[P, R]):
+    """What ``@once.operation`` leaves in place of the function. Calling it is one delivery of the operation.
+
+    Returns the function's result, or the stored one of a repeat. Raises InProgress, Busy, Held, PayloadMismatch and
+    Abandoned without calling the function; ClaimLost where another attempt took over.
+    """
+
+    def __init__(
+        self, declaration: Declaration, function: Callable[..., R], place: Place, *, takes_operation: bool
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.declaration = declaration
+        self.function = function
+        self.place = place
+        self.takes_operation = takes_operation
+        self.is_async = inspect.iscoroutinefunction(function)
+        self.signature = _signature(function, takes_operation)
+        self.returns = _returns(function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(Arguments(self.signature, args, kwargs), args, kwargs)
+
+    def on(self, tx: Any) -> BoundGuard[P, R]:
+        """The same, inside your own transaction: for a `Row()`, whose claim, effect and completion are one commit."""
+        if not isinstance(self.declaration.effect, Row):
+            raise UnsafeClaim(
+                f"{self.declaration.job_type} has an effect outside the database: its claim may not sit in a transaction "
+                "that can still roll back.",
+                holds="Nothing was claimed and nothing done.",
+                remedy="Call it without on(…), after your commit; or declare effect=Row().",
+            )
+        return BoundGuard(self, tx)
+
+    def run(
+        self, arguments: Arguments, args: Any, kwargs: Any, *, tx: Any = None, message: str | None = None
+    ) -> R:
+        """One delivery; for adapters, which know how to send the message again."""
+        requests = self.declaration.requests(arguments, message=message)
+        runner = self._run_async if self.is_async else self._run
+        return cast("R", runner(requests, args, kwargs, tx))
+
+    def _run(self, requests: list[Request], args: Any, kwargs: Any, tx: Any) -> Any:
+        if isinstance(self.declaration.effect, Row):
+            with self.place.transaction(tx) as inside:
+                flow = self._row_flow(requests, args, kwargs, inside.ask, inside.connection)
+                return self._result(drive(flow, inside.ask))
+        self.place.refuse_open_transaction(self.declaration.job_type)
+        return self._result(drive(self._flow(requests, args, kwargs, self.place.ask), self.place.ask))
+
+    async def _run_async(self, requests: list[Request], args: Any, kwargs: Any, tx: Any) -> Any:
+        if isinstance(self.declaration.effect, Row):
+            async with self.place.transaction_async(tx) as inside:
+                flow = self._row_flow(requests, args, kwargs, inside.ask, inside.connection)
+                return self._result(await drive_async(flow, inside.ask))
+        self.place.refuse_open_transaction(self.declaration.job_type)
+        flow = self._flow(requests, args, kwargs, self.place.ask_async)
+        return self._result(await drive_async(flow, self.place.ask_async))
+
+    def _flow(self, requests: list[Request], args: Any, kwargs: Any, ask: Any) -> Flow[Any]:
+        lookup = lookup_of(self.declaration)
+        return deliver(
+            self.declaration,
+            requests,
+            confirm=self.place.confirms,
+            find=None if lookup is None else lambda reference: lookup.find(reference, *args, **kwargs),
+            make_handle=lambda request, begun: self._handle(request, begun, ask, None),
+            handler=lambda handle: self._call(handle, args, kwargs),
+        )
+
+    def _row_flow(
+        self, requests: list[Request], args: Any, kwargs: Any, ask: Any, connection: Any
+    ) -> Flow[Any]:
+        return deliver_row(
+            self.declaration,
+            requests,
+            confirm=self.place.confirms,
+            make_handle=lambda request, begun: self._handle(request, begun, ask, connection),
+            handler=lambda handle: self._call(handle, args, kwargs),
+        )
+
+    def _handle(self, request: Request, begun: Begun, ask: Any, connection: Any) -> Handle:
+        kind = AsyncOperation if self.is_async else Operation
+        return kind(self.declaration, request, begun, ask, connection)
+
+    def _call(self, handle: Handle, args: Any, kwargs: Any) -> Any:
+        leading = (handle,) if self.takes_operation else ()
+        if self.is_async:
+            return self._call_async(handle, leading, args, kwargs)
+        with self.place.beat.keep(handle):
+            return self.function(*leading, *args, **kwargs)
+
+    async def _call_async(self, handle: Handle, leading: Any, args: Any, kwargs: Any) -> Any:
+        with self.place.beat.keep(handle):
+            return await cast("Coroutine[Any, Any, Any]", self.function(*leading, *args, **kwargs))
+
+    def _result(self, result: Any) -> Any:
+        return decode_result(result.result, self.returns) if isinstance(result, Repeat) else result
+
+
+class BoundGuard(Generic[P, R]):
+    """A guarded function over the caller's own transaction."""
+
+    def __init__(self, guarded: Guarded[P, R], tx: Any) -> None:
+        self._guarded = guarded
+        self._tx = tx
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        guarded = self._guarded
+        return guarded.run(Arguments(guarded.signature, args, kwargs), args, kwargs, tx=self._tx)
+
+
+def _signature(function: Callable[..., Any], takes_operation: bool) -> inspect.Signature:
+    signature = inspect.signature(function)
+    if not takes_operation:
+        return signature
+    parameters = list(signature.parameters.values())
+    if not parameters or parameters[0].kind not in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ):
+        raise ConfigurationError(
+            f"{getattr(function, '__qualname__', function)} takes no operation as its first parameter.",
+            remedy="Write def charge(op: semel.Operation, …), or declare with_operation=False.",
+        )
+    return signature.replace(parameters=parameters[1:])
+
+
+def _returns(function: Callable[..., Any]) -> Any:
+    try:
+        return inspect.get_annotations(function, eval_str=True).get("return")
+    except (NameError, TypeError):  # a forward reference that only a type checker knows
+        return None

@@ -1,0 +1,143 @@
+"""Where the guard keeps its records: its own connections for outside effects, the caller's transaction for a `Row()`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
+from semel.guard.beat import Beat
+from semel.sql import Catalogue
+from semel.store.open_transactions import describe_open_transaction
+from semel.store.own_connections import OwnSessions, open_own
+from semel.store.run import run, run_async
+from semel.store.sessions import async_session_for, sync_session_for
+from semel.store.statement import Operation
+
+_TRIES: Final = 3
+_PAUSE: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A transaction that a `Row()` is in: how to ask on it, and the connection that the handler writes with."""
+
+    ask: Callable[[Operation[Any]], Any]
+    connection: Any
+
+
+class Place:
+    """The database of one `Once`."""
+
+    def __init__(self, target: object, schema: str) -> None:
+        self.target = target
+        self._own: OwnSessions = open_own(target, schema=schema)
+        self._catalogue = Catalogue(schema, self._own.dialect)
+        self.beat = Beat(self.ask)
+        self.inside: ContextVar[Any] = ContextVar("semel_inside", default=None)
+        """A test's connection that everything runs on, as savepoints; see `semel.testing.inside_transaction`."""
+
+    @property
+    def confirms(self) -> bool:
+        """Whether an insert is confirmed by a read: MySQL's count of rows does not tell new from old."""
+        return self._own.dialect == "mysql"
+
+    def ask(self, operation: Operation[Any]) -> Any:
+        """Run one of the guard's operations on a connection of its own. Safe to repeat: each is fenced by its token."""
+        inside = self.inside.get()
+        if inside is not None:
+            return run(operation, sync_session_for(inside, self._catalogue))
+        for attempt in range(_TRIES):
+            try:
+                with self._own.session() as session:
+                    return run(operation, session)
+            except (DatabaseUnreachable, RetryTransaction):
+                if attempt == _TRIES - 1:
+                    raise
+                time.sleep(_PAUSE * 2**attempt)
+        raise AssertionError
+
+    async def ask_async(self, operation: Operation[Any]) -> Any:
+        """`ask`, for asyncio."""
+        inside = self.inside.get()
+        if inside is not None:
+            return await run_async(operation, async_session_for(inside, self._catalogue))
+        for attempt in range(_TRIES):
+            try:
+                async with self._own.async_session() as session:
+                    return await run_async(operation, session)
+            except (DatabaseUnreachable, RetryTransaction):
+                if attempt == _TRIES - 1:
+                    raise
+                await asyncio.sleep(_PAUSE * 2**attempt)
+        raise AssertionError
+
+    def refuse_open_transaction(self, job_type: str) -> None:
+        """An outside effect is refused where the caller's transaction is visibly open: it may roll back after the call."""
+        if self.inside.get() is not None:
+            return
+        open_now = describe_open_transaction(self.target)
+        if open_now is not None:
+            raise UnsafeClaim(
+                f"{job_type} has an effect outside the database, and {open_now}.",
+                holds="Nothing was claimed and nothing done.",
+                remedy="Call it after your commit; or pass Once(dsn), if what is open has nothing to do with it.",
+            )
+
+    @contextmanager
+    def transaction(self, tx: Any) -> Iterator[Inside]:
+        """The caller's transaction, or a new one on a connection of the guard's, committed at the end of the block."""
+        given = tx if tx is not None else self.inside.get()
+        if given is not None:
+            _require_transaction(given)
+            caller = sync_session_for(given, self._catalogue)
+            yield Inside(lambda operation: run(operation, caller), given)
+            return
+        with self._own.session() as session, session.transaction():
+            yield Inside(lambda operation: run(operation, session), session.connection)
+
+    @asynccontextmanager
+    async def transaction_async(self, tx: Any) -> AsyncIterator[Inside]:
+        """`transaction`, for asyncio."""
+        given = tx if tx is not None else self.inside.get()
+        if given is not None:
+            _require_transaction(given)
+            caller = async_session_for(given, self._catalogue)
+            yield Inside(lambda operation: run_async(operation, caller), given)
+            return
+        async with self._own.async_session() as session, session.transaction():
+            yield Inside(lambda operation: run_async(operation, session), session.connection)
+
+    def close(self) -> None:
+        self._own.close()
+
+    async def aclose(self) -> None:
+        await self._own.aclose()
+
+
+def _require_transaction(tx: Any) -> None:
+    """A `Row()` without a transaction would be three commits. A session begins one by itself, so it passes."""
+    roots = {cls.__module__.partition(".")[0] for cls in type(tx).__mro__}
+    if "sqlalchemy" in roots:
+        return
+    autobegins = "psycopg" in roots and not getattr(tx, "autocommit", True)
+    if not autobegins and describe_open_transaction_or_test(tx) is None:
+        raise UnsafeClaim(
+            "A Row() was called on a connection without an open transaction: claim, effect and completion would be "
+            "three commits.",
+            holds="Nothing was claimed and nothing done.",
+            remedy='Open one: "with connection.transaction():", "with transaction.atomic():", or BEGIN.',
+        )
+
+
+def describe_open_transaction_or_test(tx: Any) -> str | None:
+    """As `describe_open_transaction`, but a test's own wrapping block counts: it is a transaction."""
+    found = describe_open_transaction(tx)
+    if found is None and getattr(tx, "in_atomic_block", False):
+        return "an atomic block of a test"
+    return found

@@ -1,0 +1,41 @@
+"""The result that a repeat is answered with. Completion never depends on one that can be stored."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import msgspec
+
+from semel.guard.declaration import Declaration
+
+logger = logging.getLogger("semel.guard")
+
+LONGEST_RESULT: Final = 64 * 1024
+
+
+def encode_result(result: Any, declaration: Declaration) -> tuple[str | None, bool]:
+    """The result as JSON, and whether it had to be dropped."""
+    if result is None or not declaration.store_result:
+        return None, False
+    try:
+        encoded = msgspec.json.encode(result)
+    except Exception as error:
+        logger.warning("%s: its result is not stored: %s", declaration.job_type, error)
+        return None, True
+    if len(encoded) > LONGEST_RESULT or b"\\u0000" in encoded:
+        logger.warning(
+            "%s: its result is not stored: %s bytes, or a NUL in it", declaration.job_type, len(encoded)
+        )
+        return None, True
+    return encoded.decode(), False
+
+
+def decode_result(stored: Any, returns: Any) -> Any:
+    """The stored result as the function's return type, where it has one that fits; else as plain JSON."""
+    if returns is None or stored is None:
+        return stored
+    try:
+        return msgspec.convert(stored, returns, strict=False)
+    except (msgspec.ValidationError, TypeError):
+        return stored

@@ -1,0 +1,73 @@
+"""Whether a caller's transaction is visibly open, by what each driver reliably tells.
+
+An outside effect whose claim sits in an open transaction is refused: the transaction may roll back after the call was made.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def describe_open_transaction(tx: object) -> str | None:
+    """What is open on a connection, a session or a Django alias, in words; None where nothing visibly is."""
+    roots = {cls.__module__.partition(".")[0] for cls in type(tx).__mro__}
+    if isinstance(tx, str) or "django" in roots:
+        return _django(tx)
+    if "sqlalchemy" in roots:
+        return _sqlalchemy(tx)
+    if "psycopg" in roots:
+        return _when(_psycopg_open(tx), "the psycopg connection is in a transaction")
+    if "asyncpg" in roots:
+        return _when(bool(tx.is_in_transaction()), "the asyncpg connection is in a transaction")  # type: ignore[attr-defined]
+    if "sqlite3" in roots:
+        return _when(bool(tx.in_transaction), "the sqlite3 connection is in a transaction")  # type: ignore[attr-defined]
+    if "pymysql" in roots or "MySQLdb" in roots:
+        return _when(_mysql_open(tx), "the MySQL connection is not in autocommit")
+    return None
+
+
+def _when(is_open: bool, words: str) -> str | None:
+    return words if is_open else None
+
+
+def _psycopg_open(connection: Any) -> bool:
+    """IDLE is the only status without one; ACTIVE in a pipeline hides what it will be."""
+    return int(connection.info.transaction_status) != 0
+
+
+def _mysql_open(connection: Any) -> bool:
+    """With autocommit off the first statement opens one, and the server's flag does not show it after a plain read."""
+    if hasattr(connection, "get_autocommit"):
+        return not connection.get_autocommit()
+    return not bool(connection.autocommit_mode)
+
+
+def _django(tx: Any) -> str | None:
+    """An atomic block, or autocommit switched off. The blocks that Django's TestCase wraps around a test do not count."""
+    connection: Any = tx
+    if isinstance(tx, str):
+        if "django.db" not in sys.modules:
+            return None
+        connection = sys.modules["django.db"].connections[tx]
+    blocks = getattr(connection, "atomic_blocks", [])
+    if any(not getattr(block, "_from_testcase", False) for block in blocks):
+        return f"the Django connection {connection.alias!r} is in an atomic block"
+    if connection.connection is not None and not blocks and not connection.get_autocommit():
+        return f"the Django connection {connection.alias!r} has autocommit switched off"
+    return None
+
+
+def _sqlalchemy(tx: Any) -> str | None:
+    """A session that has begun; for a connection what its driver says, since SQLAlchemy's own word is true in autocommit."""
+    target = getattr(tx, "sync_session", None) or getattr(tx, "sync_connection", None) or tx
+    if hasattr(target, "in_transaction") and not hasattr(target, "exec_driver_sql"):
+        if not target.in_transaction():
+            return None
+        return "the SQLAlchemy session is in a transaction (a read is enough): call session.commit() first"
+    if not hasattr(target, "connection"):
+        return None
+    driver = getattr(target.connection, "dbapi_connection", None)
+    driver = getattr(driver, "driver_connection", None) or driver
+    inner = describe_open_transaction(driver) if driver is not None else None
+    return None if inner is None else f"the SQLAlchemy connection is in a transaction ({inner})"
