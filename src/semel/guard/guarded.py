@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from semel.core.effects import Row
@@ -13,7 +14,7 @@ from semel.guard.declaration import Arguments, Declaration
 from semel.guard.delivery import Repeat, deliver, deliver_row, lookup_of
 from semel.guard.flow import Flow, drive, drive_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
-from semel.guard.places import Place
+from semel.guard.places import Inside, Place
 from semel.guard.results import decode_result
 from semel.store.guard_request import Begun, Request
 
@@ -29,7 +30,13 @@ class Guarded(Generic[P, R]):
     """
 
     def __init__(
-        self, declaration: Declaration, function: Callable[..., R], place: Place, *, takes_operation: bool
+        self,
+        declaration: Declaration,
+        function: Callable[..., R],
+        place: Place,
+        *,
+        takes_operation: bool,
+        filled_in: int = 0,
     ) -> None:
         functools.update_wrapper(self, function)
         self.declaration = declaration
@@ -37,11 +44,11 @@ class Guarded(Generic[P, R]):
         self.place = place
         self.takes_operation = takes_operation
         self.is_async = inspect.iscoroutinefunction(function)
-        self.signature = _signature(function, takes_operation)
+        self.signature = _signature(function, int(takes_operation) + filled_in)
         self.returns = _returns(function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(Arguments(self.signature, args, kwargs), args, kwargs)
+        return self.run(args, kwargs)
 
     def on(self, tx: Any) -> BoundGuard[P, R]:
         """The same, inside your own transaction: for a `Row()`, whose claim, effect and completion are one commit."""
@@ -55,31 +62,43 @@ class Guarded(Generic[P, R]):
         return BoundGuard(self, tx)
 
     def run(
-        self, arguments: Arguments, args: Any, kwargs: Any, *, tx: Any = None, message: str | None = None
+        self,
+        args: Any,
+        kwargs: Any,
+        *,
+        tx: Any = None,
+        message: str | None = None,
+        leading: tuple[Any, ...] = (),
     ) -> R:
-        """One delivery; for adapters, which know how to send the message again."""
+        """One delivery; for adapters, which know how to send the message again.
+
+        ``leading`` is what an adapter fills in behind the operation, such as a job's context.
+        """
+        arguments = Arguments(self.signature, args, kwargs)
         requests = self.declaration.requests(arguments, message=message)
         runner = self._run_async if self.is_async else self._run
-        return cast("R", runner(requests, args, kwargs, tx))
+        return cast("R", runner(requests, args, kwargs, tx, leading))
 
-    def _run(self, requests: list[Request], args: Any, kwargs: Any, tx: Any) -> Any:
+    def _run(self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any) -> Any:
         if isinstance(self.declaration.effect, Row):
             with self.place.transaction(tx) as inside:
-                flow = self._row_flow(requests, args, kwargs, inside.ask, inside.connection)
+                flow = self._row_flow(requests, leading, args, kwargs, inside)
                 return self._result(drive(flow, inside.ask))
         self.place.refuse_open_transaction(self.declaration.job_type)
-        return self._result(drive(self._flow(requests, args, kwargs, self.place.ask), self.place.ask))
+        return self._result(
+            drive(self._flow(requests, leading, args, kwargs, self.place.ask), self.place.ask)
+        )
 
-    async def _run_async(self, requests: list[Request], args: Any, kwargs: Any, tx: Any) -> Any:
+    async def _run_async(self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any) -> Any:
         if isinstance(self.declaration.effect, Row):
             async with self.place.transaction_async(tx) as inside:
-                flow = self._row_flow(requests, args, kwargs, inside.ask, inside.connection)
+                flow = self._row_flow(requests, leading, args, kwargs, inside)
                 return self._result(await drive_async(flow, inside.ask))
         self.place.refuse_open_transaction(self.declaration.job_type)
-        flow = self._flow(requests, args, kwargs, self.place.ask_async)
+        flow = self._flow(requests, leading, args, kwargs, self.place.ask_async)
         return self._result(await drive_async(flow, self.place.ask_async))
 
-    def _flow(self, requests: list[Request], args: Any, kwargs: Any, ask: Any) -> Flow[Any]:
+    def _flow(self, requests: list[Request], leading: Any, args: Any, kwargs: Any, ask: Any) -> Flow[Any]:
         lookup = lookup_of(self.declaration)
         return deliver(
             self.declaration,
@@ -87,26 +106,26 @@ class Guarded(Generic[P, R]):
             confirm=self.place.confirms,
             find=None if lookup is None else lambda reference: lookup.find(reference, *args, **kwargs),
             make_handle=lambda request, begun: self._handle(request, begun, ask, None),
-            handler=lambda handle: self._call(handle, args, kwargs),
+            handler=lambda handle: self._call(handle, leading, args, kwargs),
         )
 
     def _row_flow(
-        self, requests: list[Request], args: Any, kwargs: Any, ask: Any, connection: Any
+        self, requests: list[Request], leading: Any, args: Any, kwargs: Any, inside: Inside
     ) -> Flow[Any]:
         return deliver_row(
             self.declaration,
             requests,
             confirm=self.place.confirms,
-            make_handle=lambda request, begun: self._handle(request, begun, ask, connection),
-            handler=lambda handle: self._call(handle, args, kwargs),
+            make_handle=lambda request, begun: self._handle(request, begun, inside.ask, inside.connection),
+            handler=lambda handle: self._call(handle, leading, args, kwargs),
         )
 
     def _handle(self, request: Request, begun: Begun, ask: Any, connection: Any) -> Handle:
         kind = AsyncOperation if self.is_async else Operation
         return kind(self.declaration, request, begun, ask, connection)
 
-    def _call(self, handle: Handle, args: Any, kwargs: Any) -> Any:
-        leading = (handle,) if self.takes_operation else ()
+    def _call(self, handle: Handle, filled_in: Any, args: Any, kwargs: Any) -> Any:
+        leading = (handle, *filled_in) if self.takes_operation else filled_in
         if self.is_async:
             return self._call_async(handle, leading, args, kwargs)
         with self.place.beat.keep(handle):
@@ -129,23 +148,19 @@ class BoundGuard(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         guarded = self._guarded
-        return guarded.run(Arguments(guarded.signature, args, kwargs), args, kwargs, tx=self._tx)
+        return guarded.run(args, kwargs, tx=self._tx)
 
 
-def _signature(function: Callable[..., Any], takes_operation: bool) -> inspect.Signature:
+def _signature(function: Callable[..., Any], filled_in: int) -> inspect.Signature:
     signature = inspect.signature(function)
-    if not takes_operation:
-        return signature
     parameters = list(signature.parameters.values())
-    if not parameters or parameters[0].kind not in (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    ):
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if len([each for each in parameters[:filled_in] if each.kind in by_position]) < filled_in:
         raise ConfigurationError(
             f"{getattr(function, '__qualname__', function)} takes no operation as its first parameter.",
             remedy="Write def charge(op: semel.Operation, …), or declare with_operation=False.",
         )
-    return signature.replace(parameters=parameters[1:])
+    return signature.replace(parameters=parameters[filled_in:])
 
 
 def _returns(function: Callable[..., Any]) -> Any:
@@ -153,3 +168,21 @@ def _returns(function: Callable[..., Any]) -> Any:
         return inspect.get_annotations(function, eval_str=True).get("return")
     except (NameError, TypeError):  # a forward reference that only a type checker knows
         return None
+
+
+@dataclass(frozen=True)
+class Guarding:
+    """The decorator that ``once.operation(…)`` makes; ``@app.job(once=…)`` takes it as well."""
+
+    declaration: Declaration
+    place: Place
+    takes_operation: bool
+
+    def __call__(self, function: Callable[..., Any]) -> Guarded[..., Any]:
+        return self.guard(function)
+
+    def guard(self, function: Callable[..., Any], *, filled_in: int = 0) -> Guarded[..., Any]:
+        """Guard a function whose caller fills in some parameters behind the operation."""
+        return Guarded(
+            self.declaration, function, self.place, takes_operation=self.takes_operation, filled_in=filled_in
+        )

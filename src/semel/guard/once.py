@@ -11,7 +11,7 @@ from semel.core.keys import Secret
 from semel.core.operations import Limits
 from semel.guard.claiming import AsyncClaim, Claim
 from semel.guard.declaration import Acting, Declaration, KeySource, Scope, declare
-from semel.guard.guarded import Guarded
+from semel.guard.guarded import Guarded, Guarding
 from semel.guard.places import Place
 
 P = ParamSpec("P")
@@ -131,10 +131,7 @@ class Once:
             older_secrets=self._older_secrets,
         )
 
-        def guard(function: Callable[..., Any]) -> Guarded[..., Any]:
-            return Guarded(declaration, function, self.place, takes_operation=with_operation)
-
-        return guard
+        return Guarding(declaration, self.place, with_operation)
 
     def claim(self, job_type: str, *key: Any, effect: Effect | None = None, **options: Any) -> Claim:
         """One delivery as a block: ``with once.claim("charge-order", order_id, effect=…) as op:``.
@@ -151,10 +148,10 @@ class Once:
     def _declare_block(
         self, job_type: str, key: tuple[Any, ...], effect: Effect | None, options: dict[str, Any]
     ) -> Declaration:
-        guard: Any = self.operation(
+        guarding: Any = self.operation(
             job_type, key=lambda: key, effect=effect, payload=(), with_operation=False, **options
         )
-        declaration: Declaration = guard(_nothing).declaration
+        declaration: Declaration = guarding.declaration
         return declaration
 
     def close(self) -> None:
@@ -164,7 +161,3 @@ class Once:
     async def aclose(self) -> None:
         """Close the guard's own connections of this event loop."""
         await self.place.aclose()
-
-
-def _nothing() -> None:
-    """The function of a claim that is a block."""

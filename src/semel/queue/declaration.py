@@ -6,13 +6,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypedDict
 
 from semel.core.arguments import Signature
 from semel.core.durations import Duration, to_timedelta
+from semel.core.effects import Row
 from semel.core.retry import Policy, RetryPolicy
 from semel.core.settings import Settings
 from semel.errors import ConfigurationError
+from semel.queue.guarding import GuardedPolicy, guard_job, make_handler
 from semel.queue.job import Job, RunIn
 from semel.store.pools import Database
 
@@ -30,6 +33,8 @@ class JobDeclaration(TypedDict, total=False):
     """None: none. By default the application's."""
     retry: Policy | None
     run_in: RunIn
+    once: Any
+    """What ``Once(…).operation(…)`` returns: the handler is a guarded operation, and takes it as its first parameter."""
 
 
 def declare(
@@ -50,6 +55,9 @@ def declare(
     timeout = options.get("timeout", settings.timeout)
     run_in = options.get("run_in", "auto")
     is_async = _is_async(function, kind)
+    limit = None if timeout is None else to_timedelta(timeout, name=f"timeout of {kind}")
+    if options.get("once") is not None:
+        return _declare_guarded(function, options, kind, limit, context, transaction, settings, database)
     _check_run_in(run_in, kind, is_async=is_async, bound=context or transaction)
     return Job(
         kind=kind,
@@ -62,8 +70,45 @@ def declare(
         queue=options.get("queue", "default"),
         priority=options.get("priority", 0),
         max_attempts=max_attempts,
-        timeout=None if timeout is None else to_timedelta(timeout, name=f"timeout of {kind}"),
+        timeout=limit,
         retry=retry,
+        payload_limit=settings.payload_limit,
+        database=database,
+    )
+
+
+def _declare_guarded(
+    function: Callable[..., Any],
+    options: JobDeclaration,
+    kind: str,
+    limit: timedelta | None,
+    context: bool,
+    transaction: bool,
+    settings: Settings,
+    database: Database,
+) -> Job[..., Any]:
+    """The job of a guarded operation: its handler takes context and connection itself, whatever the function takes."""
+    if transaction or options.get("run_in", "auto") != "auto":
+        raise ConfigurationError(
+            f"{kind} has once=, which chooses the transaction and where it runs.",
+            remedy="Leave out transaction= and run_in=; effect=Row() runs in the job's transaction.",
+        )
+    guarded = guard_job(function, options["once"], context=context, timeout=limit)
+    retry, max_attempts = _retry(options, settings)
+    filled_in = int(guarded.takes_operation) + int(context)
+    return Job(
+        kind=kind,
+        function=make_handler(guarded, context=context),
+        signature=_signature(function, kind, leading=filled_in),
+        is_async=guarded.is_async,
+        context=True,
+        transaction=isinstance(guarded.declaration.effect, Row),
+        run_in="auto",
+        queue=options.get("queue", "default"),
+        priority=options.get("priority", 0),
+        max_attempts=max_attempts,
+        timeout=limit,
+        retry=GuardedPolicy(retry, max_attempts),
         payload_limit=settings.payload_limit,
         database=database,
     )
