@@ -50,7 +50,7 @@ def declare(
     timeout = options.get("timeout", settings.timeout)
     run_in = options.get("run_in", "auto")
     is_async = _is_async(function, kind)
-    _check_run_in(run_in, kind, is_async=is_async, bound=context or transaction)
+    _check_run_in(run_in, kind, is_async=is_async, transaction=transaction)
     return Job(
         kind=kind,
         function=function,
@@ -102,17 +102,17 @@ def _is_async(function: Callable[..., Any], kind: str) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def _check_run_in(run_in: str, kind: str, *, is_async: bool, bound: bool) -> None:
+def _check_run_in(run_in: str, kind: str, *, is_async: bool, transaction: bool) -> None:
     if run_in not in ("auto", "process"):
         raise ConfigurationError(f'run_in of {kind} is {run_in!r}: give "auto" or "process".')
     if run_in == "process" and is_async:
         raise ConfigurationError(
             f"{kind} is async def, and a process runs plain functions.", remedy="Make it a def."
         )
-    if run_in == "process" and bound:
+    if run_in == "process" and transaction:
         raise ConfigurationError(
-            f"{kind} runs in another process, where neither the context nor the connection can follow.",
-            remedy='Leave out run_in="process", or context=True and transaction=True.',
+            f"{kind} runs in another process, where the transaction's connection cannot follow.",
+            remedy='Leave out run_in="process" or transaction=True.',
         )
 
 
