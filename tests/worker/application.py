@@ -9,7 +9,7 @@ import time
 
 import psycopg
 
-from semel import App, Backoff, JobContext, RetryPolicy, Rule, Snooze
+from semel import App, Backoff, Cancel, HoldForPerson, JobContext, RetryPolicy, Rule, Snooze
 
 app = App(poll="50 ms", timeout_grace="500 ms", stop_grace="5 s")
 
@@ -126,3 +126,23 @@ def crunches(context: JobContext) -> None:
 def sits(context: JobContext) -> None:
     note(context)
     time.sleep(60)
+
+
+@app.job
+async def snoozes_here() -> None:
+    raise Snooze(for_="1 h", reason="the bank is closed")
+
+
+@app.job
+async def cancels() -> None:
+    raise Cancel("withdrawn")
+
+
+@app.job
+async def holds() -> None:
+    raise HoldForPerson("was it charged?")
+
+
+@app.job(max_attempts=1)
+async def fails_at_once() -> None:
+    raise ValueError("no reason")
