@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import psycopg
 
@@ -14,7 +15,7 @@ app = semel.App(lease="2 s", poll="0.2 s")
 @app.job(context=True, transaction=True)
 def pay(context: semel.JobContext, connection: psycopg.Connection, order: int) -> None:
     connection.execute("INSERT INTO payments VALUES (%s)", (order,))  # in the job's own transaction
-    with open("outbox.txt", "a") as outbox:  # outside of it, as an email would be
+    with Path("outbox.txt").open("a") as outbox:  # outside of it, as an email would be
         outbox.write(f"receipt for order {order}\n")
     if context.crashes == 0:  # the first time, everything dies here
         os.kill(os.getppid(), signal.SIGKILL)

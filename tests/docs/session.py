@@ -13,7 +13,6 @@ import io
 import json
 import sys
 import traceback
-
 from typing import Any
 
 
