@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.errors import DivisionByZero
 
 from semel.errors import ConfigurationError, SchemaMismatch
-from semel.sql import Catalogue, read
+from semel.sql import SCHEMA_VERSION, Catalogue
 from semel.store.connect import connect_async
 from semel.store.jobs import Fence, claim, settle
 from semel.store.migrate import (
@@ -27,10 +27,14 @@ from semel.store.migrate import (
 from semel.store.run import run, run_async
 from semel.store.session import open_session
 
+REAL = [step.key for step in load_steps()]
+NEXT = SCHEMA_VERSION + 1
+LAST = SCHEMA_VERSION + 2
+SYNTHETIC = [(NEXT, "pre"), (NEXT, "post"), (LAST, "pre")]
 FILES = {
-    "0002_notes.pre.sql": "ALTER TABLE {schema}.jobs ADD COLUMN note text;",
-    "0002_notes.post.sql": "ALTER TABLE {schema}.jobs DROP COLUMN last_error CASCADE;",
-    "0003_words.pre.sql": """CREATE TABLE {schema}.words (word text);
+    f"{NEXT:04}_notes.pre.sql": "ALTER TABLE {schema}.jobs ADD COLUMN note text;",
+    f"{NEXT:04}_notes.post.sql": "ALTER TABLE {schema}.jobs DROP COLUMN last_error CASCADE;",
+    f"{LAST:04}_words.pre.sql": """CREATE TABLE {schema}.words (word text);
                              INSERT INTO {schema}.words VALUES ('a%b; :c');""",
     "README.md": "not a step",
 }
@@ -38,8 +42,9 @@ FILES = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """The real first version, and two that were never released."""
-    (tmp_path / "0001_queue.pre.sql").write_text(read("migrations/0001_queue.pre.sql"))
+    """The real versions, and two that follow them and were never released."""
+    for step in load_steps():
+        (tmp_path / f"{step.version:04}_{step.name}.{step.phase}.sql").write_text(step.raw)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -50,13 +55,13 @@ def keys(steps: list) -> list[tuple[int, str]]:
 
 
 def test_all_steps_run_in_order_and_once(empty_database_url: str, directory: Path) -> None:
-    wanted = [(1, "pre"), (2, "pre"), (2, "post"), (3, "pre")]
+    wanted = REAL + SYNTHETIC
     dry = migrate_database(empty_database_url, dry_run=True, directory=directory)
     assert keys(dry) == wanted
     assert read_state(empty_database_url).applied is None
     assert keys(migrate_database(empty_database_url, directory=directory)) == wanted
     assert migrate_database(empty_database_url, directory=directory) == []
-    assert read_state(empty_database_url).version == 3
+    assert read_state(empty_database_url).version == LAST
     with psycopg.connect(empty_database_url) as connection:
         assert connection.execute("SELECT * FROM semel.words").fetchall() == [("a%b; :c",)]
 
@@ -71,7 +76,7 @@ def test_ten_at_once_apply_each_step_once(empty_database_url: str, directory: Pa
             pool.map(lambda _: migrate_database(empty_database_url, directory=directory), range(10))
         )
     applied = sorted(key for answer in answers for key in keys(answer))
-    assert applied == [(1, "pre"), (2, "post"), (2, "pre"), (3, "pre")]
+    assert applied == sorted(REAL + SYNTHETIC)
 
 
 def test_ten_at_once_make_each_day_of_the_history_once(database_url: str) -> None:
@@ -107,8 +112,8 @@ def test_a_schema_without_a_step_that_the_code_needs_is_too_old(
 ) -> None:
     migrate_database(empty_database_url)
     check_schema(read_state(empty_database_url))
-    with pytest.raises(SchemaMismatch, match=r"too old: step 0002 notes \(pre\).*Run: semel migrate"):
-        check_schema(read_state(empty_database_url), steps=load_steps(directory), version=2)
+    with pytest.raises(SchemaMismatch, match=rf"too old: step {NEXT:04} notes \(pre\).*Run: semel migrate"):
+        check_schema(read_state(empty_database_url), steps=load_steps(directory), version=NEXT)
 
 
 def test_an_old_worker_runs_on_a_schema_with_newer_pre_steps(
@@ -116,7 +121,7 @@ def test_an_old_worker_runs_on_a_schema_with_newer_pre_steps(
 ) -> None:
     migrate_database(empty_database_url, step="pre", directory=directory)
     state = read_state(empty_database_url)
-    assert state.version == 3
+    assert state.version == LAST
     check_schema(state)
     with open_session(empty_database_url) as session:
         session.connection.execute("INSERT INTO semel.jobs (kind) VALUES ('old')")
@@ -130,29 +135,29 @@ def test_old_code_must_not_run_where_a_newer_post_step_ran(empty_database_url: s
     migrate_database(empty_database_url, directory=directory)
     with pytest.raises(SchemaMismatch, match=r"too new.*pip install -U semel"):
         check_schema(read_state(empty_database_url))
-    check_schema(read_state(empty_database_url), steps=load_steps(directory), version=3)
+    check_schema(read_state(empty_database_url), steps=load_steps(directory), version=LAST)
 
 
 def test_a_post_step_waits_for_its_pre_step(empty_database_url: str, directory: Path) -> None:
     migrate_database(empty_database_url)
-    with pytest.raises(SchemaMismatch, match=r"Step 0002 notes \(pre\) has not been applied"):
+    with pytest.raises(SchemaMismatch, match=rf"Step {NEXT:04} notes \(pre\) has not been applied"):
         migrate_database(empty_database_url, step="post", directory=directory)
     assert keys(migrate_database(empty_database_url, step="pre", directory=directory)) == [
-        (2, "pre"),
-        (3, "pre"),
+        (NEXT, "pre"),
+        (LAST, "pre"),
     ]
-    assert keys(migrate_database(empty_database_url, step="post", directory=directory)) == [(2, "post")]
+    assert keys(migrate_database(empty_database_url, step="post", directory=directory)) == [(NEXT, "post")]
 
 
 def test_a_step_that_fails_leaves_nothing_of_itself(empty_database_url: str, directory: Path) -> None:
-    broken = directory / "0003_words.pre.sql"
+    broken = directory / f"{LAST:04}_words.pre.sql"
     good = broken.read_text()
     broken.write_text(good + " SELECT 1 / 0;")
     with pytest.raises(DivisionByZero):
         migrate_database(empty_database_url, directory=directory)
-    assert read_state(empty_database_url).version == 2
+    assert read_state(empty_database_url).version == NEXT
     broken.write_text(good)
-    assert keys(migrate_database(empty_database_url, directory=directory)) == [(3, "pre")]
+    assert keys(migrate_database(empty_database_url, directory=directory)) == [(LAST, "pre")]
 
 
 def test_a_role_that_may_not_create_is_told_so(empty_database_url: str) -> None:
@@ -168,7 +173,7 @@ def test_a_role_that_may_not_create_is_told_so(empty_database_url: str) -> None:
 
 
 def test_two_files_of_one_number_are_refused(directory: Path) -> None:
-    (directory / "0002_other.pre.sql").write_text("SELECT 1;")
+    (directory / f"{NEXT:04}_other.pre.sql").write_text("SELECT 1;")
     with pytest.raises(ConfigurationError, match="same number"):
         load_steps(directory)
 

@@ -92,3 +92,12 @@ async def add_row(context: JobContext, connection: Any) -> None:
 def add_row_sync(context: JobContext, connection: Any) -> None:
     with recorded(context):
         connection.execute("INSERT INTO effects (job) VALUES (%s)", (context.job_id,))
+
+
+@app.job(context=True, transaction=True)
+def add_row_when(context: JobContext, connection: Any, path: str) -> None:
+    """Adds its row, then goes on until the file is there."""
+    with recorded(context):
+        connection.execute("INSERT INTO effects (job) VALUES (%s)", (context.job_id,))
+        while not Path(path).exists():
+            time.sleep(0.01)

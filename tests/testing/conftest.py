@@ -1,4 +1,4 @@
-"""An application of each test's own, on a database of its own."""
+"""An application of each test's own, on a database of its own; and sub-runs of pytest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from semel import App
+
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture

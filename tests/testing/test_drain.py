@@ -145,7 +145,7 @@ def test_a_retry_too_many_is_an_error(app):
 def test_an_error_without_an_exception_is_raised_with_what_is_known(app, database_url):
     with psycopg.connect(database_url) as connection:
         connection.execute("INSERT INTO semel.jobs (kind) VALUES ('chrage')")
-    with pytest.raises(AttemptFailed, match="chrage.*UnknownKind.*no handler for the kind"):
+    with pytest.raises(AttemptFailed, match=r"chrage.*UnknownKind.*no handler for the kind"):
         drain(app, raise_errors=True)
 
 

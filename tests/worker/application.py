@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 
 import psycopg
 
-from semel import App, JobContext
+from semel import App, Backoff, Cancel, HoldForPerson, JobContext, RetryPolicy, Rule, Snooze
 
 app = App(poll="50 ms", timeout_grace="500 ms", stop_grace="5 s")
+
+
+class Declined(Exception):
+    """An error that does not travel between processes by itself: it cannot be made from its arguments."""
+
+    def __init__(self, code: int, *, why: str) -> None:
+        super().__init__(f"declined with {code}: {why}")
+
 
 RUNS = "CREATE TABLE runs (job_id bigint, attempt integer, pid integer, at timestamptz DEFAULT clock_timestamp())"
 
@@ -75,6 +84,65 @@ def stuck(context: JobContext) -> None:
     time.sleep(60)
 
 
-@app.job(kind="squares", run_in="process", timeout="30 s")
-def squares(number: int) -> int:
-    return number * number
+@app.job(run_in="process", timeout="30 s")
+def squares(number: int) -> list[int]:
+    """The square, and where it was taken."""
+    return [number * number, os.getpid()]
+
+
+@app.job(run_in="process", retry=RetryPolicy(backoff=Backoff(base="1 h")))
+def divides(number: int) -> float:
+    return 1 / number
+
+
+@app.job(run_in="process", retry=RetryPolicy(rules=(Rule(Declined, "fail"),)))
+def declined(code: int) -> None:
+    raise Declined(code, why="no money")
+
+
+@app.job(run_in="process")
+def snoozes() -> None:
+    raise Snooze(for_="1 h", reason="the bank is closed")
+
+
+@app.job(run_in="process", max_attempts=1)
+def leaves(code: int) -> None:
+    os._exit(code)
+
+
+@app.job(run_in="process")
+def answers_oddly() -> object:
+    return threading.Lock()
+
+
+@app.job(context=True, run_in="process", timeout="2 s", max_attempts=1)
+def crunches(context: JobContext) -> None:
+    note(context)
+    context.progress(0.5, "half of it")
+    time.sleep(60)
+
+
+@app.job(context=True, run_in="process")
+def sits(context: JobContext) -> None:
+    note(context)
+    time.sleep(60)
+
+
+@app.job
+async def snoozes_here() -> None:
+    raise Snooze(for_="1 h", reason="the bank is closed")
+
+
+@app.job
+async def cancels() -> None:
+    raise Cancel("withdrawn")
+
+
+@app.job
+async def holds() -> None:
+    raise HoldForPerson("was it charged?")
+
+
+@app.job(max_attempts=1)
+async def fails_at_once() -> None:
+    raise ValueError("no reason")

@@ -17,6 +17,8 @@ from semel.store.upkeep import finish_kept
 
 UNIQUE = """INSERT INTO jobs (kind, payload, unique_key) VALUES ('charge', '{"order": 7}', 'order 7')
             ON CONFLICT (kind, unique_key) WHERE unique_key IS NOT NULL DO NOTHING"""
+WAITING = """SELECT count(*) = 2 FROM pg_stat_activity
+              WHERE wait_event_type = 'Lock' AND datname = current_database()"""
 CLAIM = """UPDATE jobs SET status = 'running', locked_until = now() + interval '1 minute'
             WHERE id IN (SELECT id FROM jobs WHERE status = 'pending' AND run_at <= now()
                           ORDER BY run_at, id LIMIT 5 FOR UPDATE SKIP LOCKED)
@@ -71,7 +73,7 @@ def test_2_the_conflict_clause_lets_one_of_three_replicas_in(
             lambda: (
                 ask(
                     database_url,
-                    "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+                    WAITING,
                 )
                 == [(True,)]
             ),

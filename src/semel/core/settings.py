@@ -23,6 +23,8 @@ class Settings:
     """For done and cancelled jobs; whole days, since the history ends a day at a time."""
     keep_failed: timedelta = timedelta(days=30)
     keep_ticks: timedelta = timedelta(days=90)
+    keep_events: timedelta = timedelta(days=365)
+    """For the record of what people did to jobs."""
     payload_limit: int = 64 * 1024
     """Bytes of JSON, for a payload and for a result."""
     flush_delay: timedelta = timedelta(milliseconds=5)

@@ -52,6 +52,7 @@ class SettingsOverrides(TypedDict, total=False):
     keep_done: Duration
     keep_failed: Duration
     keep_ticks: Duration
+    keep_events: Duration
     payload_limit: int
     flush_delay: Duration
     flush_size: int

@@ -58,7 +58,7 @@ def declare(
     limit = None if timeout is None else to_timedelta(timeout, name=f"timeout of {kind}")
     if options.get("once") is not None:
         return _declare_guarded(function, options, kind, limit, context, transaction, settings, database)
-    _check_run_in(run_in, kind, is_async=is_async, bound=context or transaction)
+    _check_run_in(run_in, kind, is_async=is_async, transaction=transaction)
     return Job(
         kind=kind,
         function=function,
@@ -147,17 +147,17 @@ def _is_async(function: Callable[..., Any], kind: str) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def _check_run_in(run_in: str, kind: str, *, is_async: bool, bound: bool) -> None:
+def _check_run_in(run_in: str, kind: str, *, is_async: bool, transaction: bool) -> None:
     if run_in not in ("auto", "process"):
         raise ConfigurationError(f'run_in of {kind} is {run_in!r}: give "auto" or "process".')
     if run_in == "process" and is_async:
         raise ConfigurationError(
             f"{kind} is async def, and a process runs plain functions.", remedy="Make it a def."
         )
-    if run_in == "process" and bound:
+    if run_in == "process" and transaction:
         raise ConfigurationError(
-            f"{kind} runs in another process, where neither the context nor the connection can follow.",
-            remedy='Leave out run_in="process", or context=True and transaction=True.',
+            f"{kind} runs in another process, where the transaction's connection cannot follow.",
+            remedy='Leave out run_in="process" or transaction=True.',
         )
 
 

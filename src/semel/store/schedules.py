@@ -22,7 +22,10 @@ class Recurring:
 
 
 def register_schedule(recurring: Recurring) -> Operation[tuple[datetime, datetime]]:
-    """Note a schedule; answers since when this definition holds, and the database's now."""
+    """Note a schedule; answers from when on its ticks may be missing, and the database's now.
+
+    That is since when this definition holds, or the newest tick that got its job.
+    """
     parameters = {
         "name": recurring.name,
         "definition": recurring.definition,

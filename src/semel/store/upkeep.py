@@ -53,6 +53,11 @@ def purge_ticks(*, keep: timedelta) -> Operation[int]:
     return _count("purge_ticks", {"keep": keep.total_seconds()})
 
 
+def purge_events(*, keep: timedelta) -> Operation[int]:
+    """Delete what people did to jobs, older than ``keep``."""
+    return _count("purge_events", {"keep": keep.total_seconds()})
+
+
 def purge_progress() -> Operation[int]:
     """Delete the progress of jobs that ended more than a day ago."""
     return _count("purge_progress", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from semel.core.states import Status
@@ -10,9 +11,10 @@ from semel.errors import ConfigurationError
 from semel.queue.app import App
 from semel.queue.job import BoundJob, Job
 from semel.sql import Catalogue
+from semel.store.pools import Database
 from semel.store.run import run, run_async
 from semel.store.sessions import async_session_for, sync_session_for
-from semel.testing.jobs import JobRow, find_stored
+from semel.testing.jobs import JobRow, Stored, find_stored
 from semel.testing.matching import Wanted, refusal, shortfall
 
 Which: TypeAlias = Job[..., Any] | BoundJob[...] | str | None
@@ -27,18 +29,18 @@ def enqueued(where: App | Any, job: Which = None, /, **arguments: Any) -> list[J
     ``where`` is the application, or your connection or session: then what its open transaction has enqueued is
     there too.
     """
-    app, tx = _place(where, job)
-    return _find(app, tx, Wanted.of(job, arguments))[0]
+    wanted = Wanted.of(job, arguments)
+    return wanted.split(_Place.of(where, job, None).look(wanted.kind))[0]
 
 
 async def aenqueued(where: App | Any, job: Which = None, /, **arguments: Any) -> list[JobRow]:
     """`enqueued`, for asyncio."""
-    app, tx = _place(where, job)
-    return (await _afind(app, tx, Wanted.of(job, arguments)))[0]
+    wanted = Wanted.of(job, arguments)
+    return wanted.split(await _Place.of(where, job, None).alook(wanted.kind))[0]
 
 
 def assert_enqueued(
-    app: App,
+    where: App | Any,
     job: Which,
     arguments: Arguments | None = None,
     *,
@@ -50,10 +52,11 @@ def assert_enqueued(
 ) -> list[JobRow]:
     """Fail unless exactly ``count`` such jobs are stored (None: at least one); answers them.
 
-    ``arguments`` need only name some. With ``tx`` looks inside your transaction.
+    ``arguments`` need only name some. With ``tx``, or your connection in the application's place, looks inside
+    your transaction.
     """
     wanted = Wanted.of(job, arguments or {}, queue=queue, status=status, unique_key=unique_key)
-    found, rest = _find(app, tx, wanted)
+    found, rest = wanted.split(_Place.of(where, job, tx).look(wanted.kind))
     problem = shortfall(wanted, count, found, rest)
     if problem:
         raise AssertionError(problem)
@@ -61,7 +64,7 @@ def assert_enqueued(
 
 
 async def aassert_enqueued(
-    app: App,
+    where: App | Any,
     job: Which,
     arguments: Arguments | None = None,
     *,
@@ -73,7 +76,7 @@ async def aassert_enqueued(
 ) -> list[JobRow]:
     """`assert_enqueued`, for asyncio."""
     wanted = Wanted.of(job, arguments or {}, queue=queue, status=status, unique_key=unique_key)
-    found, rest = await _afind(app, tx, wanted)
+    found, rest = wanted.split(await _Place.of(where, job, tx).alook(wanted.kind))
     problem = shortfall(wanted, count, found, rest)
     if problem:
         raise AssertionError(problem)
@@ -81,7 +84,7 @@ async def aassert_enqueued(
 
 
 def refute_enqueued(
-    app: App,
+    where: App | Any,
     job: Which = None,
     arguments: Arguments | None = None,
     *,
@@ -92,13 +95,13 @@ def refute_enqueued(
 ) -> None:
     """Fail if any such job is stored."""
     wanted = Wanted.of(job, arguments or {}, queue=queue, status=status, unique_key=unique_key)
-    found, _ = _find(app, tx, wanted)
+    found, _ = wanted.split(_Place.of(where, job, tx).look(wanted.kind))
     if found:
         raise AssertionError(refusal(wanted, found))
 
 
 async def arefute_enqueued(
-    app: App,
+    where: App | Any,
     job: Which = None,
     arguments: Arguments | None = None,
     *,
@@ -109,44 +112,39 @@ async def arefute_enqueued(
 ) -> None:
     """`refute_enqueued`, for asyncio."""
     wanted = Wanted.of(job, arguments or {}, queue=queue, status=status, unique_key=unique_key)
-    found, _ = await _afind(app, tx, wanted)
+    found, _ = wanted.split(await _Place.of(where, job, tx).alook(wanted.kind))
     if found:
         raise AssertionError(refusal(wanted, found))
 
 
-def _place(where: Any, job: Which) -> tuple[App | Catalogue, Any]:
-    """The application, or the catalogue that its jobs use and the caller's connection."""
-    if isinstance(where, App):
-        return where, None
-    match job:
-        case Job():
-            return job.database.catalogue, where
-        case BoundJob():
-            return job.job.database.catalogue, where
-    return Catalogue(), where
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where to look: on the caller's connection, or on one of the application's."""
 
+    catalogue: Catalogue
+    tx: Any
+    database: Database | None
 
-def _find(place: App | Catalogue, tx: Any, wanted: Wanted) -> tuple[list[JobRow], list[JobRow]]:
-    operation = find_stored(wanted.kind)
-    if isinstance(place, Catalogue) or tx is not None:
-        return wanted.split(run(operation, sync_session_for(tx, _catalogue(place))))
-    with place.database.session() as session:
-        return wanted.split(run(operation, session))
+    @classmethod
+    def of(cls, where: Any, job: Which, tx: Any) -> _Place:
+        if isinstance(where, App):
+            return cls(where.catalogue, tx, where.database)
+        if tx is not None:
+            raise ConfigurationError(
+                f"The first argument is a {type(where).__qualname__} and tx= is given too.",
+                remedy="Give the application and tx=, or only your connection.",
+            )
+        job = job.job if isinstance(job, BoundJob) else job
+        return cls(job.database.catalogue if isinstance(job, Job) else Catalogue(), where, None)
 
+    def look(self, kind: str | None) -> Stored:
+        if self.tx is not None or self.database is None:
+            return run(find_stored(kind), sync_session_for(self.tx, self.catalogue))
+        with self.database.session() as session:
+            return run(find_stored(kind), session)
 
-async def _afind(place: App | Catalogue, tx: Any, wanted: Wanted) -> tuple[list[JobRow], list[JobRow]]:
-    operation = find_stored(wanted.kind)
-    if isinstance(place, Catalogue) or tx is not None:
-        return wanted.split(await run_async(operation, async_session_for(tx, _catalogue(place))))
-    async with place.database.async_session() as session:
-        return wanted.split(await run_async(operation, session))
-
-
-def _catalogue(place: App | Catalogue) -> Catalogue:
-    if isinstance(place, Catalogue):
-        return place
-    if isinstance(place, App):
-        return place.catalogue
-    raise ConfigurationError(
-        f"Give the application first, not a {type(place).__qualname__}.", remedy="The connection goes to tx=."
-    )
+    async def alook(self, kind: str | None) -> Stored:
+        if self.tx is not None or self.database is None:
+            return await run_async(find_stored(kind), async_session_for(self.tx, self.catalogue))
+        async with self.database.async_session() as session:
+            return await run_async(find_stored(kind), session)

@@ -133,10 +133,8 @@ class _DrainWorker(EmbeddedWorker):
     def __init__(self, app: App, *, queues: Sequence[str] | None, concurrency: int) -> None:
         self.outcomes: list[AttemptOutcome] = []
         self._notes = Notes()
-        watched = WatchedApp(app, self._notes)
-        self.looks = watched.looks
         super().__init__(
-            watched,
+            WatchedApp(app, self._notes),
             queues=queues,
             schedules=False,
             upkeep=False,
@@ -160,6 +158,11 @@ class _DrainWorker(EmbeddedWorker):
     @property
     def lost(self) -> int:
         return self.board.counts.lost
+
+    def look_now(self, *, afresh: bool = False) -> None:
+        """Look for jobs without waiting; ``afresh``: `idle` then counts only looks that begin from now on."""
+        assert self._engine is not None
+        self._engine.look_now(afresh=afresh)
 
     def hurry(self) -> None:
         """Interrupt at the stop what still runs, instead of waiting for it."""
@@ -202,19 +205,21 @@ class _Course:
 
     async def _at_rest(self) -> Rows:
         """What waits, and what others run, at a moment when this engine had nothing to do."""
-        worker = self.worker
         while True:
-            looks = worker.looks.started
-            while (
-                worker.looks.ended <= looks or not worker.idle
-            ):  # a look that began after what was done before
-                await self._pause(_LOOK)
-            ended = len(worker.outcomes)
-            live: Rows = await self._run(_find_live(worker.queues))
-            while worker.looks.ended < worker.looks.started:  # it may have claimed what we saw
-                await self._pause(_LOOK)
-            if worker.idle and len(worker.outcomes) == ended:
+            await self._until_idle()
+            ended = len(self.worker.outcomes)
+            live: Rows = await self._run(_find_live(self.worker.queues))
+            await self._until_idle()  # it may have claimed what we saw
+            if len(self.worker.outcomes) == ended:
                 return live
+
+    async def _until_idle(self) -> None:
+        """Until a look that begins from now on finds nothing to do."""
+        self.worker.look_now(afresh=True)
+        while not self.worker.idle:
+            await self._pause(_LOOK)
+            if self.worker.board.empty:
+                self.worker.look_now()
 
     async def _pause(self, seconds: float) -> None:
         """Wait, then look whether the drain is to end."""

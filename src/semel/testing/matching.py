@@ -77,7 +77,7 @@ class Wanted:
             if given is _MISSING and stored is _MISSING:
                 yield f"no {name}"
             elif not (_equal(given, value) or _equal(stored, value) or _equal(stored, _as_json(value))):
-                yield f"{name} is {stored if given is _MISSING else given!r}"
+                yield f"{name} is {(stored if given is _MISSING else given)!r}"
 
     def _decoded(self, row: JobRow) -> dict[str, Any]:
         """The arguments as the handler gets them, with its defaults; none where they cannot be read."""

@@ -67,7 +67,7 @@ class AttemptOutcome:
         """What the handler returned; raises what it raised instead, if anything."""
         if self.exception is not None:
             raise self.exception
-        if self.settlement.error is not None:
+        if self.settlement.error is not None or self.failed:
             raise AttemptFailed(self.describe())
         return self.result
 

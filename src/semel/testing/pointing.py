@@ -30,4 +30,5 @@ def _close_idle(app: App) -> None:
     app.close()
     for lane in list(app.database._loop_lanes.values()):  # noqa: SLF001
         while lane.idle:
-            lane.idle.pop().connection.pgconn.finish()
+            connection = lane.idle.pop().connection
+            connection.pgconn.finish()

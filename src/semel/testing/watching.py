@@ -19,7 +19,6 @@ from semel.queue.job import Job
 from semel.queue.worker.board import Board, Ending, Held
 from semel.queue.worker.slots import SlotTable
 from semel.store.jobs import Detail
-from semel.store.run import Watch
 from semel.testing.outcomes import AttemptOutcome
 
 
@@ -36,31 +35,12 @@ class Notes:
         return self._ends.pop(job_id, (None, None))
 
 
-@dataclass(slots=True)
-class Looks:
-    """Counts the engine's looks for due jobs, by their statement. They come one after the other."""
-
-    watch: Watch | None
-    started: int = 0
-    ended: int = 0
-
-    def __call__(self, moment: str, name: str) -> None:
-        """The hook that the engine's connections call."""
-        if self.watch is not None:
-            self.watch(moment, name)
-        if name == "queue/claim" and moment == "before":
-            self.started += 1
-        elif name == "claim":  # committed, and its answer is here
-            self.ended = self.started
-
-
 class WatchedApp(App):
-    """An application as it is, except that what its handlers return and raise is noted, and its looks are counted."""
+    """An application as it is, except that what its handlers return and raise is noted."""
 
     def __init__(self, app: App, notes: Notes) -> None:
         super().__init__(app.url, schema=app.catalogue.schema, settings=app.settings)
-        self.looks = Looks(app.database.watch)
-        self.database.watch = self.looks
+        self.database = app.database
         self._watched = {kind: _watched(job, notes) for kind, job in app.jobs.items()}
 
     @property

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from semel.cli.demonstration.figures import Figures, UserFigures
 from semel.errors import SemelError
 
-TAKEOVER_SLACK = 5.0
-"""Seconds over the lease that a busy machine may need to start a worker and to claim."""
+TAKEOVER_SLACK = 30.0
+"""Seconds over the lease that a very busy machine may need to start the other worker; at rest it needs none."""
 
 NOT_GUARANTEED = (
     "That an email is sent once. A mail server accepts a message, and the worker dies before it has written that "

@@ -32,6 +32,7 @@ from semel.queue.job import Job
 from semel.queue.worker.board import Board, Ending, Held
 from semel.queue.worker.launching import Launcher
 from semel.queue.worker.outcomes import log_lost, log_outcome, to_detail
+from semel.queue.worker.processes import Processes
 from semel.queue.worker.threads import HandlerInterrupted
 from semel.queue.worker.transactions import Transactions
 from semel.store.jobs import Detail
@@ -50,7 +51,12 @@ class Attempts:
         self.settings = settings
         self.board = board
         self.transactions = Transactions(app.url, app.database, settings.keep_done, self._encode)
-        self.launcher = Launcher(installation, self.transactions, settings.concurrency, location)
+        self.launcher = Launcher(
+            installation,
+            self.transactions,
+            Processes(settings.concurrency, location, app.url),
+            settings.concurrency,
+        )
         self.concurrency = settings.concurrency
         self.alone: Held | None = None
         self.stopping = False

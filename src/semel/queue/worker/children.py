@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -83,7 +84,8 @@ class Child:
     def kill(self) -> None:
         """SIGKILL, by its own process id; a process that is gone is left alone."""
         if self.process.returncode is None:
-            os.kill(self.process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended, and asyncio has not said so yet
+                os.kill(self.process.pid, signal.SIGKILL)
 
     async def discard(self) -> None:
         """End a child that holds nothing."""

@@ -25,12 +25,12 @@ class Launcher:
     """Starts handlers; `launch` answers how to ask one to end."""
 
     def __init__(
-        self, installation: uuid.UUID, transactions: Transactions, size: int, location: str | None
+        self, installation: uuid.UUID, transactions: Transactions, processes: Processes, size: int
     ) -> None:
         self.installation = installation
         self.transactions = transactions
         self.threads = Threads(size)
-        self.processes = Processes(size, location)
+        self.processes = processes
 
     def launch(self, held: Held, job: Job[..., Any], ended: Ended) -> Callable[[], object]:
         """Start a claimed job's handler. Raises PayloadUnreadable where its arguments do not fit."""

@@ -78,6 +78,7 @@ class Numbers(msgspec.Struct, frozen=True):
     keep_done: timedelta
     keep_failed: timedelta
     keep_ticks: timedelta
+    keep_events: timedelta
 
 
 class ToSupervisor(msgspec.Struct, frozen=True, tag_field="type"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import multiprocessing
 import pickle
 import sys
@@ -20,6 +21,8 @@ from typing import Any, Final
 
 from semel.queue.context import JobContext
 from semel.queue.worker.threads import HandlerInterrupted
+
+logger = logging.getLogger("semel.worker")
 
 Report = Callable[[float | None, str | None], None]
 _CONTEXT: Final = multiprocessing.get_context("spawn")
@@ -43,9 +46,10 @@ class ProcessDied(Exception):
 class Worker:
     """One process and the pipe to it."""
 
-    def __init__(self, application: str | None) -> None:
+    def __init__(self, application: str | None, url: str) -> None:
         self.pipe, theirs = _CONTEXT.Pipe()
-        self.process = _CONTEXT.Process(target=serve, args=(theirs, application, list(sys.path)), daemon=True)
+        arguments = (theirs, application, url, list(sys.path))
+        self.process = _CONTEXT.Process(target=serve, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
 
@@ -59,6 +63,9 @@ class Worker:
                     report(*value)
                 elif word == "result":
                     return value
+                elif word == "unsendable":
+                    logger.warning("a job %s: its result is not stored: %s", work.kind, value)
+                    return None
                 else:
                     raise value
         except (EOFError, ConnectionResetError, BrokenPipeError) as error:
@@ -72,10 +79,14 @@ class Worker:
 
 
 class Processes:
-    """Up to ``size`` processes, started when first needed."""
+    """Up to ``size`` processes, started when first needed.
 
-    def __init__(self, size: int, application: str | None) -> None:
+    Where ``application`` names an App, handlers find it pointed to ``url``; else it is as its module makes it.
+    """
+
+    def __init__(self, size: int, application: str | None, url: str) -> None:
         self._application = application
+        self._url = url
         self._idle: list[Worker] = []
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="semel-process")
@@ -99,7 +110,7 @@ class Processes:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return Worker(self._application)
+        return Worker(self._application, self._url)
 
     def put_back(self, worker: Worker) -> None:
         with self._lock:
@@ -147,21 +158,24 @@ class _Call:
                     self._processes.put_back(worker)
 
 
-def serve(pipe: Connection, application: str | None, path: list[str]) -> None:
+def serve(pipe: Connection, application: str | None, url: str, path: list[str]) -> None:
     """The process's side: take work, answer, until the pipe closes."""
     sys.path[:] = path
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         while True:
             work: Work = pipe.recv()
             try:
-                answer = ("result", _call(work, application, pipe))
+                answer = ("result", _call(work, application, url, pipe))
             except BaseException as error:
                 answer = ("error", _portable(error))
-            pipe.send(answer)
+            try:
+                pipe.send(answer)
+            except Exception as error:  # the result cannot travel: the handler is done all the same
+                pipe.send(("unsendable", f"{type(error).__name__}: {error}"))
 
 
-def _call(work: Work, application: str | None, pipe: Connection) -> Any:
-    job = _find(work, application)
+def _call(work: Work, application: str | None, url: str, pipe: Connection) -> Any:
+    job = _find(work, application, url)
     leading: list[Any] = []
     if work.context is not None:
         leading.append(_with_pipe(work.context, pipe))
@@ -169,12 +183,13 @@ def _call(work: Work, application: str | None, pipe: Connection) -> Any:
     return job.function(*leading, *args, **kwargs)
 
 
-def _find(work: Work, application: str | None) -> Any:
+def _find(work: Work, application: str | None, url: str) -> Any:
     if application is not None:
         module, _, attribute = application.partition(":")
         app = importlib.import_module(module)
         for name in attribute.split("."):
             app = getattr(app, name)
+        app.point_to(url)
         return app.jobs[work.kind]
     return getattr(importlib.import_module(work.module), work.name)
 

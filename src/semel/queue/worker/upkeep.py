@@ -22,6 +22,7 @@ from semel.store.upkeep import (
     find_stuck,
     finish_kept,
     make_history_days,
+    purge_events,
     purge_failed,
     purge_progress,
     purge_ticks,
@@ -85,6 +86,7 @@ class Upkeep:
         if gone:
             logger.info("upkeep: deleted %s dead letters past their retention", gone)
         await self._batches(purge_ticks(keep=self.numbers.keep_ticks))
+        await self._batches(purge_events(keep=self.numbers.keep_events))
         await self._batches(purge_progress())
 
     async def _end_days(self) -> None:

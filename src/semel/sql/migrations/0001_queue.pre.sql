@@ -129,6 +129,7 @@ CREATE TABLE {schema}.job_events (
     after   text
 );
 CREATE INDEX job_events_job_id ON {schema}.job_events (job_id);
+CREATE INDEX job_events_at ON {schema}.job_events (at);
 COMMENT ON TABLE {schema}.job_events IS 'What a person did to a job: who, why, and the status before and after.';
 
 CREATE TABLE {schema}.schedules (
@@ -147,6 +148,7 @@ CREATE TABLE {schema}.schedule_ticks (
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (schedule, tick)
 );
+CREATE INDEX schedule_ticks_tick ON {schema}.schedule_ticks (tick);
 
 -- Any change of status goes through here. Refuses moves that semel.core.states does not list; on leaving running clears
 -- the lease, on leaving live sets finished_at, whoever does it.

@@ -1,7 +1,10 @@
--- Which of these claims have ended under their own number. Caller: store.jobs.find_settled, after a settlement found rows
--- gone: the commit may have gone through and its answer been lost. Locks: none. Index: the key, jobs_done_id.
-SELECT pair.id, pair.claim
+-- What became of these claims, where no later one followed: the job's status. Caller: store.jobs.find_settled, after a
+-- settlement found rows gone: its commit may have gone through and the answer been lost, or somebody else ended the job.
+-- Locks: none. Index: the key, jobs_done_id.
+SELECT pair.id, pair.claim, job.status
   FROM unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[])) AS pair (id, claim)
- WHERE EXISTS (SELECT 1 FROM {schema}.jobs AS job
-                WHERE job.id = pair.id AND job.claim = pair.claim AND job.status <> 'running')
-    OR EXISTS (SELECT 1 FROM {schema}.jobs_done AS job WHERE job.id = pair.id AND job.claim = pair.claim)
+ CROSS JOIN LATERAL (
+    SELECT live.status FROM {schema}.jobs AS live
+     WHERE live.id = pair.id AND live.claim = pair.claim AND live.status <> 'running'
+    UNION ALL
+    SELECT past.status FROM {schema}.jobs_done AS past WHERE past.id = pair.id AND past.claim = pair.claim) AS job

@@ -1,7 +1,8 @@
 -- Gives claims back that never started, or were interrupted by a stop: pending again, the attempt not charged.
 -- Caller: store.jobs.give_back. Locks: the rows in id order, FOR NO KEY UPDATE, waiting. Index: the key.
 -- A job with crashes on its count stays running with its lease ended and one crash less: the next rescue restores both
--- numbers. As pending with attempts 0 it would look re-queued by a person, and its crashes would start anew.
+-- numbers, and what the last one noted. As pending with attempts 0 it would look re-queued by a person, and its crashes
+-- would start anew.
 WITH held AS MATERIALIZED (
     SELECT slot.id
       FROM (SELECT * FROM unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
@@ -18,6 +19,7 @@ UPDATE {schema}.jobs
        locked_until = CASE WHEN crashes > 0
                            THEN clock_timestamp() + make_interval(secs => CAST(:delay AS double precision)) END,
        attempts = attempts - CASE WHEN crashes > 0 OR attempts = 0 THEN 0 ELSE 1 END,
-       crashes = crashes - CASE WHEN crashes > 0 THEN 1 ELSE 0 END
+       crashes = crashes - CASE WHEN crashes > 0 THEN 1 ELSE 0 END,
+       errors = CASE WHEN crashes > 0 AND errors #>> '{-1,type}' = 'WorkerDied' THEN errors - (-1) ELSE errors END
  WHERE id = ANY (ARRAY(SELECT id FROM held))
 RETURNING id

@@ -1,0 +1,157 @@
+"""Every code block of README and docs runs, page by page, against a real database."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
+
+from semel.embedded import EmbeddedServer
+
+WITH_CODE = [page for page in PAGES if any(block.runs for block in read_blocks(page))]
+
+
+class Scene:
+    """Where one page's blocks run: a folder, a database, a Python session, commands in the background."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], url: str, ended: ExitStack) -> None:
+        self.folder = folder
+        self.environment = environment
+        self.url = url
+        self.ended = ended
+        self.printed = ""
+        self._python: subprocess.Popen[str] | None = None
+
+    def run(self, block: Block) -> None:
+        if "wait" in block.said:
+            self.wait(block)
+        elif "output" in block.said:
+            shown = f"shown:\n{block.text}\nprinted:\n{self.printed}"
+            assert matches(block.text, self.printed), f"{block.place} is not what is printed; {shown}"
+        elif "file" in block.said:
+            path = self.folder / block.said["file"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, "utf-8")
+        elif block.runs:
+            getattr(self, block.language)(block)
+
+    def python(self, block: Block) -> None:
+        if self._python is None:
+            self._python = self.ended.enter_context(
+                self._process([sys.executable, str(ROOT / "tests/docs/session.py")])
+            )
+        assert self._python.stdin is not None
+        assert self._python.stdout is not None
+        self._python.stdin.write(json.dumps({"text": block.text, "place": block.place}) + "\n")
+        self._python.stdin.flush()
+        answer = json.loads(self._python.stdout.readline())
+        self.printed = answer["printed"]
+        name, trace = answer["raised"] or (None, "")
+        assert name == block.said.get("raises"), f"{block.place}: {trace or 'nothing was raised'}"
+        if name is not None:
+            self.printed += trace.splitlines()[-1]
+
+    def shell(self, block: Block) -> None:
+        command = ["bash", "-euo", "pipefail", "-c", block.text]
+        if "background" in block.said:
+            self.ended.enter_context(self._process(command))
+            return
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        self.printed = done.stdout if "fails" not in block.said else done.stdout + done.stderr
+        expected = int(block.said.get("fails", "0"))
+        assert done.returncode == expected, (
+            f"{block.place} ended with {done.returncode}: {done.stdout}{done.stderr}"
+        )
+
+    def sql(self, block: Block) -> None:
+        with psycopg.connect(self.url, autocommit=True, options="-c search_path=semel,public") as connection:
+            cursor = connection.execute(block.text.encode())
+            while cursor.nextset():
+                pass
+            rows = cursor.fetchall() if cursor.description else []
+        self.printed = "\n".join(" | ".join(str(value) for value in row) for row in rows)
+
+    def wait(self, block: Block) -> None:
+        deadline = time.monotonic() + 60
+        with psycopg.connect(self.url, autocommit=True, options="-c search_path=semel,public") as connection:
+            while True:
+                row = connection.execute(block.said["wait"].encode()).fetchone()
+                if row is not None and row[0]:
+                    return
+                assert time.monotonic() < deadline, f"{block.place}: {block.said['wait']} never came true"
+                time.sleep(0.05)
+
+    @contextmanager
+    def _process(self, command: list[str]) -> Iterator[subprocess.Popen[str]]:
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate(timeout=60)
+
+
+@contextmanager
+def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SEMEL_", "DJANGO_", "PG"))
+    }
+    environment |= {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}",
+        "SEMEL_HOME": str(folder / ".semel"),
+        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "examples")]),
+        "COLUMNS": "120",
+        "SEMEL_WHO": "you@example.com",
+    }
+    with ExitStack() as ended:
+        if any(block.said.get("page") == "embedded" for block in blocks):
+            server = EmbeddedServer(folder / ".semel" / "postgres")
+            ended.callback(server.destroy)
+            url = server.url()
+        else:
+            url = request.getfixturevalue("database_url")
+            environment["SEMEL_DATABASE_URL"] = url
+        yield Scene(folder, environment, url, ended)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="semel-docs-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run(page: Path, folder: Path, request: Any) -> None:
+    blocks = read_blocks(page)
+    with scene(page, blocks, folder, request) as place:
+        for block in blocks:
+            place.run(block)
