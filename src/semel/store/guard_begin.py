@@ -6,17 +6,17 @@ record, decides, and writes the move with its event. A `Row()` claims in the cal
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from semel.core.effects import Answer, Lookup, ProviderKey
-from semel.core.operations import Decision, Move, Outcome, Record, Reply, begin, found
+from semel.core.operations import Decision, Move, Outcome, Record, Reply, State, begin, found
+from semel.errors import RetryTransaction
+from semel.store.faults import LockBusy, transaction_gone
 from semel.store.guard_request import Again, Begun, Request, event, record_of
-from semel.store.statement import Operation, Row, Statement, Steps
+from semel.store.statement import Operation, Rows, Statement, Steps
 
-_READ_COMMITTED: Final = frozenset(
-    {"read committed", "read-committed", "read uncommitted", "read-uncommitted"}
-)
 _MOVES: Final = MappingProxyType(
     {
         Move.RENEW: "renew",
@@ -37,17 +37,17 @@ _LOOKED: Final = MappingProxyType(
 )
 
 
-def begin_new(request: Request, *, confirm: bool = False) -> Operation[Begun | None]:
+def begin_new(request: Request, *, dialect: str = "postgresql") -> Operation[Begun | None]:
     """Claim an operation that has no record; None where there is one. A single committed statement.
 
-    ``confirm`` reads the record afterwards: for databases whose count of inserted rows does not tell a new row from an old.
+    MySQL's count of inserted rows does not tell a new row from an old (CLIENT.FOUND_ROWS), so its token is read afterwards.
     """
 
     def steps() -> Steps[Begun | None]:
         rows = yield Statement("guard/insert", request.parameters)
-        if rows and confirm:
+        if rows and dialect == "mysql":
             rows = yield Statement("guard/read", request.reading)
-            rows = [row for row in rows if _is_new(record_of(row))]
+            rows = [row for row in rows if _is_new(record_of(row), request)]
         return _first(request) if rows else None
 
     return Operation("guard_begin_new", steps, alone=True)
@@ -58,34 +58,81 @@ def begin_known(request: Request) -> Operation[Begun | Again]:
 
     def steps() -> Steps[Begun | Again]:
         rows = yield Statement("guard/read_locked", request.reading)
-        return (yield from _decide(request, rows[0], in_transaction=False)) if rows else Again()
+        if not rows:
+            return Again()
+        return (yield from _write(request, *_decision(request, rows), in_transaction=False))
 
     return Operation("guard_begin_known", steps)
 
 
 def begin_row(
-    request: Request, *, in_savepoint: bool, confirm: bool = False
+    request: Request, *, in_savepoint: bool = False, dialect: str = "postgresql"
 ) -> Operation[Begun | Again | None]:
     """Claim inside the caller's transaction, waiting for nobody; None means busy: a rival's transaction has the key.
 
-    `Again` asks for a savepoint: the isolation is stricter than READ COMMITTED, so that a conflict would end the transaction.
+    `Again`, on PostgreSQL, asks for a savepoint: the isolation is stricter than READ COMMITTED, so that a conflict would
+    end the transaction. MySQL waits a second for a rival, SQLite as long as the caller's connection does. Both mark the
+    transaction with a savepoint, by which `complete_row` knows it again; PostgreSQL knows it by its number.
     """
+    claim = {"postgresql": _row_postgresql, "mysql": _row_mysql, "sqlite": _row_sqlite}[dialect]
 
     def steps() -> Steps[Begun | Again | None]:
-        rows = yield Statement("guard/insert_row", request.parameters | {"in_savepoint": in_savepoint})
-        if rows and not confirm:
-            return _first(request)
-        rows = yield Statement("guard/read", request.reading)
-        if not rows:
-            if in_savepoint:
-                return None
-            isolation = yield Statement("guard/read_isolation")
-            return None if str(isolation[0][0]).lower() in _READ_COMMITTED else Again()
-        if confirm and _is_new(record_of(rows[0])):
-            return _first(request)
-        return (yield from _decide(request, rows[0], in_transaction=True))
+        begun = yield from claim(request, in_savepoint)
+        if dialect != "postgresql" and isinstance(begun, Begun) and begun.reply is Reply.ACT:
+            yield Statement("guard/mark", literals={"mark": request.mark})
+        return begun
 
-    return Operation("guard_begin_row", steps, alone=not in_savepoint)
+    return Operation("guard_begin_row", steps, alone=dialect != "postgresql" or not in_savepoint)
+
+
+def _row_postgresql(request: Request, in_savepoint: bool) -> Steps[Begun | Again | None]:
+    rows = yield Statement("guard/insert_row", request.parameters | {"in_savepoint": in_savepoint})
+    if rows:
+        return _first(request)
+    rows = yield Statement("guard/read", request.reading)
+    if rows:
+        record, decision = _decision(request, rows)
+        if decision.move is Move.NOTHING:
+            return (yield from _write(request, record, decision, in_transaction=True))
+    if not in_savepoint:
+        isolation = yield Statement("guard/read_isolation")
+        if isolation[0][0] not in ("read committed", "read uncommitted"):
+            return Again()
+    return (yield from _move_free(request)) if rows else None
+
+
+def _row_sqlite(request: Request, in_savepoint: bool) -> Steps[Begun | Again | None]:
+    try:
+        rows = yield Statement("guard/insert_row", request.parameters)
+    except LockBusy:
+        return None
+    return _first(request) if rows else (yield from _move_free(request))
+
+
+def _row_mysql(request: Request, in_savepoint: bool) -> Steps[Begun | Again | None]:
+    yield Statement("guard/shorten_wait")
+    try:
+        yield Statement("guard/insert_row", request.parameters)
+        rows = yield Statement("guard/read_locked", request.reading)
+    except LockBusy as busy:
+        yield Statement("guard/restore_wait")
+        ends = yield Statement("guard/ends_with_wait")
+        if int(ends[0][0]):
+            raise transaction_gone("innodb_rollback_on_timeout is set") from busy
+        return None
+    except RetryTransaction:
+        yield Statement("guard/restore_wait")
+        raise
+    yield Statement("guard/restore_wait")
+    if rows and _is_new(record_of(rows[0]), request):
+        return _first(request)
+    return (yield from _write(request, *_decision(request, rows), in_transaction=True)) if rows else Again()
+
+
+def _move_free(request: Request) -> Steps[Begun | Again | None]:
+    """Decide on the record once nobody else can change it; None where a rival's transaction has it."""
+    rows = yield Statement("guard/read_free", request.reading)
+    return (yield from _write(request, *_decision(request, rows), in_transaction=True)) if rows else None
 
 
 def looked(
@@ -130,15 +177,20 @@ def read(request: Request) -> Operation[Record | None]:
     return Operation("guard_read", steps, alone=True)
 
 
-def _decide(request: Request, row: Row, *, in_transaction: bool) -> Steps[Begun | Again]:
-    record = record_of(row)
-    decision = begin(
+def _decision(request: Request, rows: Rows) -> tuple[Record, Decision]:
+    record = record_of(rows[0])
+    return record, begin(
         record,
         request.effect,
         longest_run=request.longest_run,
         limits=request.limits,
         payload_known=request.fingerprint is not None,
     )
+
+
+def _write(
+    request: Request, record: Record, decision: Decision, *, in_transaction: bool
+) -> Steps[Begun | Again]:
     if decision.move is not Move.NOTHING:
         parameters = request.parameters | {
             "revision": record.revision,
@@ -152,6 +204,8 @@ def _decide(request: Request, row: Row, *, in_transaction: bool) -> Steps[Begun 
             return Again()
     if decision.event is not None:
         yield event(request, decision.event, record.claim, why=decision.reason)
+    if decision.move is Move.MISS:
+        record = replace(record, state=State.COMPLETED, outcome=Outcome.MISSED)
     return _answer(request, decision, record, acting=request.acts_from_start)
 
 
@@ -159,8 +213,10 @@ def _first(request: Request) -> Begun:
     return Begun(reply=Reply.ACT, claim=1, reference=request.reference, acting=request.acts_from_start)
 
 
-def _is_new(record: Record) -> bool:
-    return record.mine and record.claim == 1 and record.revision == 1
+def _is_new(record: Record, request: Request) -> bool:
+    """Inserted just now, rather than before an acknowledgement was lost: then its lease is to be renewed."""
+    fresh = record.lease_left >= 0.9 * request.lease.total_seconds()
+    return record.mine and record.claim == 1 and record.revision == 1 and fresh
 
 
 def _answer(request: Request, decision: Decision, record: Record, *, acting: bool) -> Begun:

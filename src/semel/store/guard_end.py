@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from semel.core.operations import Outcome, State
+from semel.errors import SemelError
 from semel.store.guard_request import Lost, Request, Written, event, record_of
 from semel.store.statement import Operation, Statement, Steps
 
@@ -25,9 +26,24 @@ def complete(request: Request, *, result: str | None, result_dropped: bool) -> O
     return _once("complete", _completion(request, result, result_dropped))
 
 
-def complete_row(request: Request, *, result: str | None, result_dropped: bool) -> Operation[bool]:
+def complete_row(
+    request: Request, *, result: str | None, result_dropped: bool, dialect: str = "postgresql"
+) -> Operation[bool]:
     """`complete` of a `Row()`, in the caller's transaction. False: it is not the transaction that claimed."""
-    return _once("complete_row", _completion(request, result, result_dropped))
+    parameters = _completion(request, result, result_dropped)
+
+    def steps() -> Steps[bool]:
+        if dialect != "postgresql":
+            try:
+                yield Statement("guard/unmark", literals={"mark": request.mark})
+            except SemelError:
+                raise
+            except Exception:  # no such savepoint: SQLite has no code of its own for that
+                return False
+        rows = yield Statement("guard/complete_row", parameters)
+        return bool(rows)
+
+    return Operation("guard_complete_row", steps, alone=True)
 
 
 def complete_late(request: Request, *, result: str | None, result_dropped: bool) -> Operation[Written | Lost]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from hashlib import sha256
+from typing import Any, Final
 
 from semel.core.effects import Effect
 from semel.core.operations import Limits, Outcome, Record, Reply, State
+from semel.errors import KeyRefused
 from semel.store.statement import Row, Statement
+
+LONGEST_NAME: Final = 255
+"""Characters of a scope or a job type: what an index of every database takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,18 @@ class Request:
     acts_from_start: bool = True
     message: str | None = None
     """JSON: how to send the message again; None where it is not to be kept."""
+
+    def __post_init__(self) -> None:
+        for name in ("scope", "job_type"):
+            if len(getattr(self, name)) > LONGEST_NAME:
+                raise KeyRefused(
+                    f"The operation's {name} has more than {LONGEST_NAME} characters.", remedy="Shorten it."
+                )
+
+    @property
+    def mark(self) -> str:
+        """The savepoint that marks the transaction of this attempt, where the database has no number for it."""
+        return f"semel_{sha256(self.token.encode()).hexdigest()[:24]}"
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 Every statement of semel passes here, so one hook (``watch``) sees every point at which a process can die: ``before`` and
 ``after`` each statement, and ``committed`` after the transaction. Tests kill processes there; nothing else uses it.
+A statement's error is raised inside the operation, at its ``yield``: most let it pass.
 """
 
 from __future__ import annotations
@@ -71,7 +72,11 @@ def _drive(operation: Operation[Answer], session: Session) -> Answer:
         while True:
             if watch is not None:
                 watch("before", step.name)
-            rows = session.copy(step) if isinstance(step, Copy) else session.execute(step)
+            try:
+                rows = session.copy(step) if isinstance(step, Copy) else session.execute(step)
+            except Exception as error:
+                step = steps.throw(error)
+                continue
             if watch is not None:
                 watch("after", step.name)
             step = steps.send(rows)
@@ -88,7 +93,11 @@ async def _drive_async(operation: Operation[Answer], session: AsyncSession) -> A
         while True:
             if watch is not None:
                 watch("before", step.name)
-            rows = await session.copy(step) if isinstance(step, Copy) else await session.execute(step)
+            try:
+                rows = await session.copy(step) if isinstance(step, Copy) else await session.execute(step)
+            except Exception as error:
+                step = steps.throw(error)
+                continue
             if watch is not None:
                 watch("after", step.name)
             step = steps.send(rows)

@@ -3,7 +3,7 @@ UPDATE {schema}.operations
    SET state = 'claimed', revision = revision + 1, claim = claim + 1, claims = claims + 1, token = CAST(:token AS text),
        claimed_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision)),
        acting_at = CASE WHEN CAST(:acting AS boolean) THEN clock_timestamp() END, unsure_until = NULL,
-       fingerprint = CAST(:fingerprint AS text), effect = CAST(:effect AS text),
+       fingerprint = coalesce(CAST(:fingerprint AS text), fingerprint), effect = CAST(:effect AS text),
        reference = CASE WHEN CAST(:new_reference AS boolean) THEN CAST(:reference AS text) ELSE reference END,
        reference_at = CASE WHEN CAST(:new_reference AS boolean) THEN clock_timestamp() ELSE reference_at END,
        generation = generation + CASE WHEN CAST(:new_reference AS boolean) THEN 1 ELSE 0 END,

@@ -1,5 +1,6 @@
 -- The record as it stands, locked until the end of the transaction. Caller: store.guard_begin.begin_known. Locks: the row, FOR NO KEY
--- UPDATE, waiting (writers of it are short). Index: operations_once.
+-- UPDATE, waiting half a second at most, as do the statements after it in the transaction (a setting of the session would
+-- leak through a pooler). Index: operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS text), false),
        fingerprint IS NOT DISTINCT FROM CAST(:fingerprint AS text),
        CAST(extract(epoch FROM lease_until - clock_timestamp()) AS double precision),
@@ -7,6 +8,6 @@ SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS text), f
        CAST(extract(epoch FROM clock_timestamp() - unsure_until) AS double precision),
        reference, generation, CAST(extract(epoch FROM clock_timestamp() - reference_at) AS double precision),
        unsure, takeovers, looks, extra_used, transaction_id, CAST(result AS text), result_dropped, last_error
-  FROM {schema}.operations
+  FROM {schema}.operations, (SELECT set_config('lock_timeout', '500ms', true)) AS patience
  WHERE scope = CAST(:scope AS text) AND job_type = CAST(:job_type AS text) AND key = decode(CAST(:key AS text), 'hex')
-   FOR NO KEY UPDATE
+   FOR NO KEY UPDATE OF operations

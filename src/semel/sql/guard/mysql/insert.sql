@@ -1,0 +1,13 @@
+-- Claims an operation that has no record, committed by itself. Caller: store.guard_begin.begin_new, which then reads the token:
+-- the count of rows differs with CLIENT.FOUND_ROWS. Locks: its own row; waits for a rival that inserts the same key, up to
+-- innodb_lock_wait_timeout.
+INSERT INTO semel_operations
+       (scope, job_type, `key`, key_version, label, state, token, claimed_at, lease_until, acting_at, reference,
+        reference_at, fingerprint, effect, message, created_at, changed_at)
+VALUES (CAST(CONVERT(:scope USING utf8mb4) AS BINARY), CAST(CONVERT(:job_type USING utf8mb4) AS BINARY), UNHEX(CAST(:key AS CHAR)),
+        CAST(:key_version AS SIGNED), CAST(:label AS CHAR), 'claimed', CAST(:token AS BINARY), UTC_TIMESTAMP(6),
+        UTC_TIMESTAMP(6) + INTERVAL CAST(:lease AS DECIMAL(20, 6)) SECOND,
+        CASE WHEN CAST(:acting AS SIGNED) <> 0 THEN UTC_TIMESTAMP(6) END, CAST(:reference AS CHAR), UTC_TIMESTAMP(6),
+        CAST(:fingerprint AS BINARY), CAST(:effect AS CHAR), CAST(:message AS CHAR),
+        UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+ON DUPLICATE KEY UPDATE revision = revision

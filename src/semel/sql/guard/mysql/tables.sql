@@ -1,0 +1,66 @@
+-- The guard's tables for MariaDB 10.6 and MySQL 8, safe to run again. Caller: store.guard_tables.
+-- What is compared is binary: no collation makes two keys one, and no padding hides a trailing space. Times are UTC.
+
+CREATE TABLE IF NOT EXISTS semel_operations (
+    id              bigint          NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    scope           varbinary(1020) NOT NULL,
+    job_type        varbinary(1020) NOT NULL,
+    `key`           binary(32)      NOT NULL,
+    key_version     smallint        NOT NULL DEFAULT 0,
+    label           varchar(255),
+    state           varchar(16)     NOT NULL,
+    outcome         varchar(16),
+    revision        bigint          NOT NULL DEFAULT 1,
+    claim           bigint          NOT NULL DEFAULT 1,
+    token           varbinary(64),
+    claimed_at      datetime(6)     NOT NULL,
+    lease_until     datetime(6)     NOT NULL,
+    acting_at       datetime(6),
+    unsure_until    datetime(6),
+    reference       varchar(255)    NOT NULL,
+    generation      integer         NOT NULL DEFAULT 1,
+    reference_at    datetime(6)     NOT NULL,
+    fingerprint     varbinary(64),
+    effect          varchar(32)     NOT NULL,
+    claims          integer         NOT NULL DEFAULT 1,
+    unsure          integer         NOT NULL DEFAULT 0,
+    takeovers       integer         NOT NULL DEFAULT 0,
+    looks           integer         NOT NULL DEFAULT 0,
+    extra_used      integer         NOT NULL DEFAULT 0,
+    transaction_id  varbinary(64),
+    result          longtext,
+    result_dropped  boolean         NOT NULL DEFAULT false,
+    last_error      longtext,
+    held_reason     text,
+    message         longtext,
+    created_at      datetime(6)     NOT NULL,
+    changed_at      datetime(6)     NOT NULL,
+    completed_at    datetime(6),
+    CONSTRAINT semel_operations_once UNIQUE (scope, job_type, `key`),
+    CONSTRAINT semel_operations_job_type CHECK (job_type <> ''),
+    CONSTRAINT semel_operations_state CHECK (state IN ('claimed', 'released', 'completed', 'held')),
+    CONSTRAINT semel_operations_outcome_known
+        CHECK (outcome IS NULL OR outcome IN ('acted', 'found', 'missed', 'by_person', 'abandoned')),
+    CONSTRAINT semel_operations_outcome CHECK ((state = 'completed') = (outcome IS NOT NULL)),
+    CONSTRAINT semel_operations_completed_at CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
+    CONSTRAINT semel_operations_claimed_has_token CHECK (state <> 'claimed' OR token IS NOT NULL),
+    CONSTRAINT semel_operations_released_has_no_token CHECK (state <> 'released' OR token IS NULL),
+    INDEX semel_operations_open (state, lease_until),
+    INDEX semel_operations_completed (state, completed_at)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- What happened to operations beside the plain way; outlives the row.
+CREATE TABLE IF NOT EXISTS semel_operation_events (
+    id            bigint          NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    operation_id  bigint          NOT NULL,
+    scope         varbinary(1020) NOT NULL,
+    job_type      varbinary(1020) NOT NULL,
+    label         varchar(255),
+    at            datetime(6)     NOT NULL,
+    event         varchar(32)     NOT NULL,
+    claim         bigint          NOT NULL,
+    who           varchar(255),
+    why           longtext,
+    detail        longtext,
+    INDEX semel_operation_events_operation_id (operation_id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
