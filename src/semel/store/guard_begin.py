@@ -37,7 +37,7 @@ _LOOKED: Final = MappingProxyType(
 )
 
 
-def begin_new(request: Request, *, dialect: str = "postgresql") -> Operation[Begun | None]:
+def begin_new(request: Request, *, confirm: bool = False) -> Operation[Begun | None]:
     """Claim an operation that has no record; None where there is one. A single committed statement.
 
     MySQL's count of inserted rows does not tell a new row from an old (CLIENT.FOUND_ROWS), so its token is read afterwards.
@@ -45,7 +45,7 @@ def begin_new(request: Request, *, dialect: str = "postgresql") -> Operation[Beg
 
     def steps() -> Steps[Begun | None]:
         rows = yield Statement("guard/insert", request.parameters)
-        if rows and dialect == "mysql":
+        if rows and (confirm or request.dialect == "mysql"):
             rows = yield Statement("guard/read", request.reading)
             rows = [row for row in rows if _is_new(record_of(row), request)]
         return _first(request) if rows else None
@@ -66,7 +66,7 @@ def begin_known(request: Request) -> Operation[Begun | Again]:
 
 
 def begin_row(
-    request: Request, *, in_savepoint: bool = False, dialect: str = "postgresql"
+    request: Request, *, in_savepoint: bool = False, confirm: bool = False
 ) -> Operation[Begun | Again | None]:
     """Claim inside the caller's transaction, waiting for nobody; None means busy: a rival's transaction has the key.
 
@@ -74,15 +74,16 @@ def begin_row(
     end the transaction. MySQL waits a second for a rival, SQLite as long as the caller's connection does. Both mark the
     transaction with a savepoint, by which `complete_row` knows it again; PostgreSQL knows it by its number.
     """
-    claim = {"postgresql": _row_postgresql, "mysql": _row_mysql, "sqlite": _row_sqlite}[dialect]
+    claim = {"postgresql": _row_postgresql, "mysql": _row_mysql, "sqlite": _row_sqlite}[request.dialect]
+    marked = request.dialect != "postgresql"
 
     def steps() -> Steps[Begun | Again | None]:
         begun = yield from claim(request, in_savepoint)
-        if dialect != "postgresql" and isinstance(begun, Begun) and begun.reply is Reply.ACT:
+        if marked and isinstance(begun, Begun) and begun.reply is Reply.ACT:
             yield Statement("guard/mark", literals={"mark": request.mark})
         return begun
 
-    return Operation("guard_begin_row", steps, alone=dialect != "postgresql" or not in_savepoint)
+    return Operation("guard_begin_row", steps, alone=marked or not in_savepoint)
 
 
 def _row_postgresql(request: Request, in_savepoint: bool) -> Steps[Begun | Again | None]:

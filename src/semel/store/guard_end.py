@@ -26,14 +26,12 @@ def complete(request: Request, *, result: str | None, result_dropped: bool) -> O
     return _once("complete", _completion(request, result, result_dropped))
 
 
-def complete_row(
-    request: Request, *, result: str | None, result_dropped: bool, dialect: str = "postgresql"
-) -> Operation[bool]:
+def complete_row(request: Request, *, result: str | None, result_dropped: bool) -> Operation[bool]:
     """`complete` of a `Row()`, in the caller's transaction. False: it is not the transaction that claimed."""
     parameters = _completion(request, result, result_dropped)
 
     def steps() -> Steps[bool]:
-        if dialect != "postgresql":
+        if request.dialect != "postgresql":
             try:
                 yield Statement("guard/unmark", literals={"mark": request.mark})
             except SemelError:

@@ -39,6 +39,8 @@ class Request:
     acts_from_start: bool = True
     message: str | None = None
     """JSON: how to send the message again; None where it is not to be kept."""
+    dialect: str = "postgresql"
+    """Of the database that has the record: "postgresql", "mysql" or "sqlite"."""
 
     def __post_init__(self) -> None:
         for name in ("scope", "job_type"):
