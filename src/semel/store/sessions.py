@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from semel.errors import ConnectionRefused
 from semel.sql import Catalogue
-from semel.store.drivers.refusals import closed
+from semel.store.drivers.refusals import closed, wrong_database
 from semel.store.run import AsyncSession, Session
 
 _TAKEN = (
@@ -23,7 +23,7 @@ _TAKEN = (
 def session_for(tx: object, catalogue: Catalogue) -> Session | AsyncSession:
     """A session on the caller's connection; it runs inside the caller's transaction and never ends it.
 
-    Raises ConnectionRefused for what is no connection, is closed, or does not lead to PostgreSQL.
+    Raises ConnectionRefused for what is no connection, is closed, or does not lead to the catalogue's database.
     """
     roots = {cls.__module__.partition(".")[0] for cls in type(tx).__mro__}
     if "psycopg" in roots:
@@ -34,6 +34,10 @@ def session_for(tx: object, catalogue: Catalogue) -> Session | AsyncSession:
         found = _sqlalchemy(tx, catalogue)
     elif "django" in roots or isinstance(tx, str):
         found = _django(tx, catalogue)
+    elif "sqlite3" in roots:
+        found = _sqlite(tx, catalogue)
+    elif "pymysql" in roots or "MySQLdb" in roots:
+        found = _mysql(tx, catalogue)
     else:
         found = None
     if found is None:
@@ -42,6 +46,8 @@ def session_for(tx: object, catalogue: Catalogue) -> Session | AsyncSession:
             holds="Nothing was stored.",
             remedy=_hint(tx) + _TAKEN,
         )
+    if found.dialect != catalogue.dialect:
+        raise wrong_database(tx, found.dialect, catalogue.dialect)
     return found
 
 
@@ -104,6 +110,20 @@ def _django(tx: Any, catalogue: Catalogue) -> Session | None:
     from semel.store.drivers.django_driver import session_on
 
     return session_on(tx, catalogue)
+
+
+def _sqlite(tx: Any, catalogue: Catalogue) -> Session | None:
+    import sqlite3
+
+    from semel.store.drivers.sqlite_driver import SqliteSession
+
+    return SqliteSession(tx, catalogue) if isinstance(tx, sqlite3.Connection) else None
+
+
+def _mysql(tx: Any, catalogue: Catalogue) -> Session | None:
+    from semel.store.drivers.mysql_driver import MysqlSession, is_mysql
+
+    return MysqlSession(tx, catalogue) if is_mysql(tx) else None
 
 
 def can_copy(session: Session | AsyncSession) -> bool:

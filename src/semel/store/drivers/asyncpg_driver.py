@@ -19,6 +19,8 @@ from semel.store.statement import Copy, Rows, Statement
 class AsyncpgSession:
     """An `asyncpg.Connection`, or what a pool lends in its place. It never commits what the caller began."""
 
+    dialect = "postgresql"
+
     def __init__(self, connection: Any, catalogue: Catalogue, watch: Watch | None = None) -> None:
         if connection.is_closed():
             raise closed(connection)

@@ -1,4 +1,4 @@
-"""Django's connections, over psycopg 3 or 2.
+"""Django's connections: to PostgreSQL over psycopg 3 or 2; for the guard also to MySQL, MariaDB and SQLite.
 
 In ``atomic`` the job is part of the block; outside, it commits at once, as each of Django's own writes does.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connections, transaction
@@ -17,7 +17,7 @@ from django.utils.connection import ConnectionDoesNotExist, ConnectionProxy
 from semel.errors import ConnectionRefused
 from semel.sql import Catalogue
 from semel.store.drivers import dbapi
-from semel.store.drivers.refusals import not_postgresql
+from semel.store.drivers.refusals import wrong_database
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
 
@@ -32,6 +32,10 @@ class DjangoSession:
         self.watch = watch
 
     @property
+    def dialect(self) -> str:
+        return str(self.connection.vendor)
+
+    @property
     def can_copy(self) -> bool:
         self.connection.ensure_connection()
         return dbapi.can_copy(self.connection.connection)
@@ -41,9 +45,9 @@ class DjangoSession:
         try:
             with self.connection.cursor() as cursor:
                 cursor.execute(text, dict(statement.parameters))
-                return cursor.fetchall() if cursor.description else ()
+                return dbapi.answered(cursor, self.dialect)
         except Error as error:
-            dbapi.reraise(error)
+            self._reraise(error)
 
     def copy(self, copy: Copy) -> Rows:
         try:
@@ -59,7 +63,10 @@ class DjangoSession:
             with transaction.atomic(using=self.alias):
                 yield
         except Error as error:
-            dbapi.reraise(error)
+            self._reraise(error)
+
+    def _reraise(self, error: Exception) -> NoReturn:
+        dbapi.reraise(error, connection=self.connection.connection)
 
 
 def session_on(tx: Any, catalogue: Catalogue) -> DjangoSession | None:
@@ -91,6 +98,6 @@ def session_on(tx: Any, catalogue: Catalogue) -> DjangoSession | None:
             holds="Nothing was stored.",
             remedy=f"Give the alias: tx={alias!r}.",
         )
-    if found.vendor != "postgresql":
-        raise not_postgresql(found, found.vendor)
+    if found.vendor != catalogue.dialect:
+        raise wrong_database(found, found.vendor, catalogue.dialect)
     return DjangoSession(alias, catalogue)

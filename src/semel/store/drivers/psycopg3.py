@@ -43,6 +43,8 @@ def _copy_text(copy: Copy, catalogue: Catalogue) -> sql.Composed:
 class PsycopgSession:
     """A `psycopg.Connection` as a session. It never commits what the caller began."""
 
+    dialect = "postgresql"
+
     def __init__(
         self, connection: psycopg.Connection[Any], catalogue: Catalogue, watch: Watch | None = None
     ) -> None:
@@ -89,6 +91,8 @@ class PsycopgSession:
 
 class AsyncPsycopgSession:
     """A `psycopg.AsyncConnection` as a session. It never commits what the caller began."""
+
+    dialect = "postgresql"
 
     def __init__(
         self, connection: psycopg.AsyncConnection[Any], catalogue: Catalogue, watch: Watch | None = None

@@ -14,8 +14,14 @@ def closed(tx: object) -> ConnectionRefused:
     )
 
 
-def not_postgresql(tx: object, what: str) -> ConnectionRefused:
-    """It leads to another database."""
+def wrong_database(tx: object, what: str, wanted: str = "postgresql") -> ConnectionRefused:
+    """It leads to another database than the one that is asked on it."""
+    if wanted != "postgresql":
+        return ConnectionRefused(
+            f"tx= is a {type(tx).__qualname__} to {what}; the guard's records are in {wanted}.",
+            holds="Nothing was stored.",
+            remedy="Give a connection to the database that has them.",
+        )
     return ConnectionRefused(
         f"tx= is a {type(tx).__qualname__} to {what}; the queue is in PostgreSQL.",
         holds="Nothing was stored.",

@@ -1,4 +1,5 @@
-"""SQLAlchemy: Core connections and ORM sessions, sync and async, over any of its PostgreSQL drivers.
+"""SQLAlchemy: Core connections and ORM sessions, sync and async, over any of its drivers for PostgreSQL; for the guard also
+for MySQL, MariaDB and SQLite.
 
 A session is resolved to its connection at each statement, so that the job is in the session's own
 transaction. Nothing is flushed and nothing is committed.
@@ -18,7 +19,7 @@ from sqlalchemy.orm import Session, scoped_session
 from semel.errors import ConnectionRefused
 from semel.sql import Catalogue
 from semel.store.drivers import dbapi
-from semel.store.drivers.refusals import closed, not_postgresql
+from semel.store.drivers.refusals import closed, wrong_database
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
 
@@ -32,15 +33,22 @@ class SqlalchemySession:
         self.watch = watch
 
     @property
+    def dialect(self) -> str:
+        return self.catalogue.dialect
+
+    @property
     def can_copy(self) -> bool:
         return dbapi.can_copy(self._connection().connection.driver_connection)
 
     def execute(self, statement: Statement) -> Rows:
         connection = self._connection()
         try:
-            return _rows(connection.execute(_text(statement, self.catalogue), dict(statement.parameters)))
+            return _rows(
+                connection.execute(_text(statement, self.catalogue), dict(statement.parameters)),
+                self.dialect,
+            )
         except DBAPIError as error:
-            _reraise(error)
+            _reraise(error, connection)
 
     def copy(self, copy: Copy) -> Rows:
         connection = self._connection()
@@ -54,15 +62,17 @@ class SqlalchemySession:
     def transaction(self) -> Iterator[None]:
         connection = self._connection()
         _check_transactional(connection)
+        _begin_sqlite(connection)
         try:
             with connection.begin_nested():
                 yield
         except DBAPIError as error:
-            _reraise(error)
+            _reraise(error, connection)
 
     def _connection(self) -> sqlalchemy.Connection:
         target = self._target
-        return _checked(target if isinstance(target, sqlalchemy.Connection) else target.connection())
+        connection = target if isinstance(target, sqlalchemy.Connection) else target.connection()
+        return _checked(connection, self.dialect)
 
 
 class SqlalchemyAsyncSession:
@@ -72,6 +82,10 @@ class SqlalchemyAsyncSession:
         self._target = target
         self.catalogue = catalogue
         self.watch = watch
+
+    @property
+    def dialect(self) -> str:
+        return self.catalogue.dialect
 
     @property
     def can_copy(self) -> bool:
@@ -88,10 +102,11 @@ class SqlalchemyAsyncSession:
         connection = await self._connection()
         try:
             return _rows(
-                await connection.execute(_text(statement, self.catalogue), dict(statement.parameters))
+                await connection.execute(_text(statement, self.catalogue), dict(statement.parameters)),
+                self.dialect,
             )
         except DBAPIError as error:
-            _reraise(error)
+            _reraise(error, connection.sync_connection)
 
     async def copy(self, copy: Copy) -> Rows:
         raw = await (await self._connection()).get_raw_connection()
@@ -101,16 +116,17 @@ class SqlalchemyAsyncSession:
     async def transaction(self) -> AsyncIterator[None]:
         connection = await self._connection()
         await connection.run_sync(_check_transactional)
+        await connection.run_sync(_begin_sqlite)
         try:
             async with connection.begin_nested():
                 yield
         except DBAPIError as error:
-            _reraise(error)
+            _reraise(error, connection.sync_connection)
 
     async def _connection(self) -> AsyncConnection:
         target = self._target
         connection = target if isinstance(target, AsyncConnection) else await target.connection()
-        await connection.run_sync(_checked)
+        await connection.run_sync(_checked, self.dialect)
         return connection
 
 
@@ -121,37 +137,63 @@ def session_on(tx: object, catalogue: Catalogue) -> SqlalchemySession | Sqlalche
             raise closed(tx)
         return SqlalchemyAsyncSession(tx, catalogue)
     if isinstance(tx, sqlalchemy.Connection):
-        return SqlalchemySession(_checked(tx), catalogue)
+        return SqlalchemySession(_checked(tx, catalogue.dialect), catalogue)
     if isinstance(tx, Session | scoped_session):
         return SqlalchemySession(tx, catalogue)
     return None
 
 
-def _checked(connection: sqlalchemy.Connection) -> sqlalchemy.Connection:
+def dialect_of(name: str) -> str:
+    """Which of the guard's dialects one of SQLAlchemy's is."""
+    return "mysql" if name == "mariadb" else name
+
+
+def _checked(connection: sqlalchemy.Connection, dialect: str) -> sqlalchemy.Connection:
     if connection.closed:
         raise closed(connection)
-    if connection.dialect.name != "postgresql":
-        raise not_postgresql(connection, connection.dialect.name)
+    if dialect_of(connection.dialect.name) != dialect:
+        raise wrong_database(connection, connection.dialect.name, dialect)
     return connection
 
 
 def _check_transactional(connection: sqlalchemy.Connection) -> None:
     """The driver's own word: `in_transaction()` is true on a connection in AUTOCOMMIT as well."""
-    if getattr(connection.connection.dbapi_connection, "autocommit", False):
+    if _is_autocommit(connection.connection.dbapi_connection, connection.dialect.name):
         raise ConnectionRefused(
-            "tx= is a connection in AUTOCOMMIT, and these jobs take more than one statement.",
+            "tx= is a connection in AUTOCOMMIT, and this takes more than one statement.",
             holds="Nothing was stored.",
             remedy="Give a connection with a transaction, or leave out tx=.",
         )
+
+
+def _is_autocommit(driver: Any, name: str) -> bool:
+    if dialect_of(name) == "mysql":
+        return bool(driver.get_autocommit()) if hasattr(driver, "get_autocommit") else False
+    if name == "sqlite":
+        return driver.isolation_level is None and not driver.in_transaction
+    return bool(getattr(driver, "autocommit", False))
+
+
+def _begin_sqlite(connection: sqlalchemy.Connection) -> None:
+    """sqlite3 begins a transaction at the first write only; a savepoint before it would be committed when released."""
+    if connection.dialect.name == "sqlite":
+        driver: Any = connection.connection.dbapi_connection
+        if not driver.in_transaction:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _text(statement: Statement, catalogue: Catalogue) -> sqlalchemy.TextClause:
     return sqlalchemy.text(catalogue.text(statement.name, **statement.literals).bare)
 
 
-def _rows(result: sqlalchemy.CursorResult[Any]) -> Rows:
-    return [tuple(row) for row in result] if result.returns_rows else ()
+def _rows(result: sqlalchemy.CursorResult[Any], dialect: str) -> Rows:
+    if result.returns_rows:
+        return [tuple(row) for row in result]
+    return dbapi.changed(result.rowcount) if dialect == "mysql" else ()
 
 
-def _reraise(error: DBAPIError) -> NoReturn:
-    dbapi.reraise(error, lost=error.connection_invalidated)
+def _reraise(error: DBAPIError, connection: sqlalchemy.Connection | None) -> NoReturn:
+    driver = None
+    if connection is not None and connection.dialect.name == "sqlite" and not connection.invalidated:
+        driver = connection.connection.driver_connection
+    dbapi.reraise(error, lost=error.connection_invalidated, connection=driver)
