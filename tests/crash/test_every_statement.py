@@ -31,6 +31,7 @@ OTHER_STATEMENTS = frozenset(
     {"installation", "applied_steps", "find_migrations", "schema_state"}
     | {"make_history_days", "find_history_days", "finish_kept", "set_lock_timeout"}
     | {"purge_failed", "purge_ticks", "purge_progress", "find_stuck"}
+    | {"purge_completed", "purge_released", "events_window", "purge_events", "count_stale"}
 )
 """Before the first claim, and the house-keeping: about no job that is claimed."""
 

@@ -23,8 +23,12 @@ class Settings:
     """For done and cancelled jobs; whole days, since the history ends a day at a time."""
     keep_failed: timedelta = timedelta(days=30)
     keep_ticks: timedelta = timedelta(days=90)
+    keep_operations: timedelta = timedelta(days=90)
+    """For completed operations: how long a repeat is still known. Claimed and held ones never expire."""
+    keep_released: timedelta = timedelta(days=365)
+    """For released operations that nobody claims again."""
     keep_events: timedelta = timedelta(days=365)
-    """For the record of what people did to jobs."""
+    """For the record of what people did to jobs, and for the history of operations that are gone."""
     payload_limit: int = 64 * 1024
     """Bytes of JSON, for a payload and for a result."""
     flush_delay: timedelta = timedelta(milliseconds=5)

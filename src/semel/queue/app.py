@@ -53,6 +53,8 @@ class SettingsOverrides(TypedDict, total=False):
     keep_failed: Duration
     keep_ticks: Duration
     keep_events: Duration
+    keep_operations: Duration
+    keep_released: Duration
     payload_limit: int
     flush_delay: Duration
     flush_size: int

@@ -78,6 +78,8 @@ class Numbers(msgspec.Struct, frozen=True):
     keep_done: timedelta
     keep_failed: timedelta
     keep_ticks: timedelta
+    keep_operations: timedelta
+    keep_released: timedelta
     keep_events: timedelta
 
 

@@ -13,6 +13,8 @@ from semel.errors import DatabaseUnreachable
 from semel.queue.worker.links import Link
 from semel.queue.worker.messages import Numbers
 from semel.store.faults import HistoryDayMissing, LockBusy
+from semel.store.guard_upkeep import purge_completed, purge_operation_events, purge_released
+from semel.store.guard_views import count_waiting
 from semel.store.statement import Operation
 from semel.store.upkeep import (
     BATCH,
@@ -49,6 +51,8 @@ class Upkeep:
             (minute, self._purge),
             (hour, self._end_days),
             (minute, self._report_stuck),
+            (minute, self._purge_operations),
+            (10 * minute, self._report_operations),
         ]
         self._due = [0.0] * len(self._chores)
 
@@ -110,6 +114,35 @@ class Upkeep:
                 stuck.expired,
                 stuck.oldest,
                 extra={"queue": stuck.queue, "due": stuck.due, "expired": stuck.expired},
+            )
+
+    async def _purge_operations(self) -> None:
+        """Completed and long-released operations, and the history of those that are gone; never claimed or held ones."""
+        gone = await self._batches(purge_completed(keep=self.numbers.keep_operations))
+        gone += await self._batches(purge_released(keep=self.numbers.keep_released))
+        if gone:
+            logger.info("upkeep: deleted %s operations past their retention", gone)
+        keep = self.numbers.keep_events
+        window = await self.link.run(purge_operation_events(keep=keep))
+        while window.more:
+            window = await self.link.run(purge_operation_events(keep=keep, after=window.last))
+
+    async def _report_operations(self) -> None:
+        for waiting in await self.link.run(count_waiting()):
+            logger.warning(
+                "operations of %s wait for somebody: %s held, %s with a lease that ended and no further delivery, "
+                "%s released and not claimed again, the longest for %s; see: semel held list, semel operations stale",
+                waiting.job_type,
+                waiting.held,
+                waiting.stale,
+                waiting.released,
+                waiting.longest,
+                extra={
+                    "job_type": waiting.job_type,
+                    "held": waiting.held,
+                    "stale": waiting.stale,
+                    "released": waiting.released,
+                },
             )
 
     async def _batches(self, operation: Operation[int]) -> int:

@@ -1,0 +1,7 @@
+-- Erases what an operation holds of its payload's data; key, states and numbers stay. Caller: store.guard_people. Locks: the
+-- row, held already. Index: the key.
+UPDATE {schema}.operations
+   SET revision = revision + 1, result_dropped = (result_dropped OR result IS NOT NULL), result = NULL, label = NULL,
+       last_error = NULL, message = NULL
+ WHERE id = CAST(:id AS bigint) AND revision = CAST(:revision AS bigint)
+RETURNING 1

@@ -1,0 +1,30 @@
+-- A page of operations, newest first. Caller: store.guard_views. Locks: none. Index: semel_operations_open where only open
+-- states are wanted, else the key by id, newest first. {states} are the wanted states as quoted literals, so that a partial
+-- index can serve. {limit} is a number. idle: only claims whose lease ended, and released ones that nobody claimed, that many
+-- seconds ago.
+SELECT id, scope, job_type,
+       CAST(key AS TEXT), label, state, outcome, claim, revision, effect,
+       created_at,
+       changed_at,
+       claimed_at,
+       lease_until,
+       acting_at,
+       completed_at,
+       claims, unsure, takeovers, looks, extra_used, reference, generation,
+       reference_at,
+       held_reason, last_error, message IS NOT NULL, key_version, result_dropped
+  FROM semel_operations
+ WHERE state IN ({states})
+   AND (CAST(:job_type AS TEXT) IS NULL OR job_type = CAST(:job_type AS TEXT))
+   AND (CAST(:scope AS TEXT) IS NULL OR scope = CAST(:scope AS TEXT))
+   AND (CAST(:label AS TEXT) IS NULL OR label = CAST(:label AS TEXT))
+   AND (CAST(:key AS TEXT) IS NULL OR key = CAST(:key AS BLOB))
+   AND (CAST(:changed_before AS REAL) IS NULL
+        OR changed_at < CAST(:changed_before AS REAL))
+   AND (CAST(:changed_after AS REAL) IS NULL
+        OR changed_at >= CAST(:changed_after AS REAL))
+   AND (CAST(:idle AS REAL) IS NULL
+        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
+           < (julianday('now') - 2440587.5) * 86400.0 - CAST(:idle AS REAL))
+   AND (CAST(:before_id AS INTEGER) IS NULL OR id < CAST(:before_id AS INTEGER))
+ ORDER BY id DESC LIMIT {limit}

@@ -1,0 +1,12 @@
+-- A person says that it did not happen: the next delivery acts. The claim number rises, so that the late worker's token and
+-- whoever else saw the old number are fenced off; what counts towards holding it starts anew. Caller: store.guard_people.
+-- Locks: the file, for writing. Index: the key.
+UPDATE semel_operations
+   SET state = 'released', revision = revision + 1, claim = claim + 1, token = NULL, acting_at = NULL, unsure_until = NULL,
+       transaction_id = NULL, held_reason = NULL, unsure = 0, takeovers = 0, looks = 0,
+       reference = CASE WHEN CAST(:new_reference AS INTEGER) <> 0 THEN CAST(:reference AS TEXT) ELSE reference END,
+       reference_at = CASE WHEN CAST(:new_reference AS INTEGER) <> 0 THEN ((julianday('now') - 2440587.5) * 86400.0) ELSE reference_at END,
+       generation = generation + CASE WHEN CAST(:new_reference AS INTEGER) <> 0 THEN 1 ELSE 0 END,
+       changed_at = ((julianday('now') - 2440587.5) * 86400.0)
+ WHERE id = CAST(:id AS INTEGER) AND claim = CAST(:seen AS INTEGER) AND revision = CAST(:revision AS INTEGER)
+RETURNING 1
