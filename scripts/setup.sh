@@ -42,7 +42,7 @@ fi
 group=$(mktemp)
 trap 'rm -f "$group"' EXIT
 "$venv/bin/python" scripts/dependency_group.py dev >"$group"
-project='.[embedded,asyncpg,sqlalchemy,django,demo]'
+project='.[embedded,asyncpg,sqlalchemy,django,mysql,demo]'
 
 say "install semel (editable), its extras and the development tools into $venv"
 if "$venv/bin/uv" --version >/dev/null 2>&1; then

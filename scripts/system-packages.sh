@@ -14,6 +14,9 @@ missing=()
 # PostgreSQL refuses to run as root; unshare starts it as another user.
 command -v unshare >/dev/null || missing+=(util-linux)
 
+# The guard is tested on MariaDB too; its server is found beside the ordinary commands.
+PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null || missing+=(mariadb-server)
+
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

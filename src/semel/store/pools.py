@@ -124,6 +124,11 @@ class Database:
         finally:
             lane.permits.release()
 
+    @property
+    def url(self) -> Callable[[], str]:
+        """Where it connects to, asked for when a connection is made."""
+        return self._url
+
     def close(self) -> None:
         """Close the connections of sync callers; one in use is closed when it comes free. A later use opens
         anew."""

@@ -25,9 +25,16 @@ from semel.store.statement import Copy, Rows, Statement
 class DjangoSession:
     """The connection of one alias, in the calling thread."""
 
-    def __init__(self, alias: str, catalogue: Catalogue, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        alias: str,
+        catalogue: Catalogue,
+        watch: Watch | None = None,
+        *,
+        connection: BaseDatabaseWrapper | None = None,
+    ) -> None:
         self.alias = alias
-        self.connection = connections[alias]
+        self.connection = connections[alias] if connection is None else connection
         self.catalogue = catalogue
         self.watch = watch
 

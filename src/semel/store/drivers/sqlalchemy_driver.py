@@ -62,7 +62,7 @@ class SqlalchemySession:
     def transaction(self) -> Iterator[None]:
         connection = self._connection()
         _check_transactional(connection)
-        _begin_sqlite(connection)
+        begin_sqlite(connection)
         try:
             with connection.begin_nested():
                 yield
@@ -116,7 +116,7 @@ class SqlalchemyAsyncSession:
     async def transaction(self) -> AsyncIterator[None]:
         connection = await self._connection()
         await connection.run_sync(_check_transactional)
-        await connection.run_sync(_begin_sqlite)
+        await connection.run_sync(begin_sqlite)
         try:
             async with connection.begin_nested():
                 yield
@@ -174,7 +174,7 @@ def _is_autocommit(driver: Any, name: str) -> bool:
     return bool(getattr(driver, "autocommit", False))
 
 
-def _begin_sqlite(connection: sqlalchemy.Connection) -> None:
+def begin_sqlite(connection: sqlalchemy.Connection) -> None:
     """sqlite3 begins a transaction at the first write only; a savepoint before it would be committed when released."""
     if connection.dialect.name == "sqlite":
         driver: Any = connection.connection.dbapi_connection
