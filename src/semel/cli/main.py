@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from semel.cli import database, enqueue, jobs, many, migrations, passed_on, reports, worker
+from semel.cli import database, enqueue, held, jobs, many, migrations, operations, passed_on, reports, worker
 from semel.cli.group import SemelGroup
 
 HELP = """Background jobs on your PostgreSQL, stored in the transaction that caused them.
@@ -47,6 +47,8 @@ def build() -> typer.Typer:
     for command in work + look + act:
         _add(root, command)
     root.add_typer(_job(), name="job")
+    root.add_typer(_held(), name="held")
+    root.add_typer(_operations(), name="operations")
     root.add_typer(_database(), name="db")
     for name in ("demo", "bench"):
         _add(root, getattr(passed_on, name), add_help_option=False, context_settings=dict(PASSED_ON))
@@ -61,7 +63,7 @@ def main() -> None:
 def _add(group: typer.Typer, command: Callable[..., None], **settings: Any) -> None:
     """A function as the command of its name. The mark keeps its example on one line, to be copied whole."""
     text = inspect.cleandoc(command.__doc__ or "").replace("Example: ", "\b\nExample: ")
-    group.command(command.__name__, help=text, **settings)(command)
+    group.command(command.__name__.rstrip("_"), help=text, **settings)(command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -92,6 +94,28 @@ def _job() -> typer.Typer:
     )
     for name in ("show", "retry", "cancel", "delete"):
         _add(group, getattr(jobs, name))
+    return group
+
+
+def _held() -> typer.Typer:
+    group = typer.Typer(
+        help="Operations whose effect nobody can tell: a person decides.\n\nExample: semel held list",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    for command in (held.list_, held.show, held.done, held.redo, held.abandon):
+        _add(group, command)
+    return group
+
+
+def _operations() -> typer.Typer:
+    group = typer.Typer(
+        help="The guard's records: list, show, stale, redact, purge.\n\nExample: semel operations stale",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    for command in (operations.list_, operations.show, operations.stale, operations.redact, operations.purge):
+        _add(group, command)
     return group
 
 

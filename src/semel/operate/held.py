@@ -120,7 +120,7 @@ def resolve(session: Session, decision: Decision, resenders: Sequence[Resender] 
             "A decision needs a reason.",
             remedy="Say how you know: it stays on record, for whoever looks later.",
         )
-    answer = carry_out(_decide(decision, jobs_beside=_jobs_beside(session)), session)
+    answer = carry_out(_decide(decision, jobs_beside=jobs_beside(session)), session)
     if not isinstance(answer, _Written):
         raise _not_so(decision.operation_id, decision.act, answer)
     sent, told = answer.sent, answer.told
@@ -218,7 +218,7 @@ def _to_json(result: Any) -> str:
         raise ConfigurationError(f"The result has no JSON form: {error}.") from error
 
 
-def _jobs_beside(session: Session) -> bool:
+def jobs_beside(session: Session) -> bool:
     """Whether the queue's tables are in the operations' database: both come with PostgreSQL's schema."""
     catalogue = getattr(session, "catalogue", None)
     return catalogue is not None and catalogue.dialect == "postgresql"

@@ -1,0 +1,325 @@
+"""The inbox of held operations: what a person decides about an effect that nobody can tell of."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from semel.cli.choices import AsJson, DryRun, Schema, Who, name_person
+from semel.cli.guard_place import GuardDatabase, open_guard
+from semel.cli.operation_choices import (
+    ChangedAfter,
+    ChangedBefore,
+    InScope,
+    JobType,
+    Label,
+    Reason,
+    build_operation_filter,
+)
+from semel.cli.operation_output import find_job_beside, print_operation, print_page
+from semel.cli.operations import show
+from semel.cli.output import print_json, progress_bar
+from semel.cli.reports import Before, Limit
+
+if TYPE_CHECKING:
+    from semel.core.operation_report import OperationFilter
+    from semel.core.people import Act
+    from semel.operate.held import Resolved
+    from semel.operate.held_many import ManyResolved
+    from semel.store.run import Session
+
+__all__ = ["abandon", "done", "list_", "redo", "show"]
+
+Id = Annotated[int | None, typer.Argument(metavar="ID", help="One operation; without it, a filter.")]
+ClaimNumber = Annotated[
+    int | None,
+    typer.Option(
+        "--claim", metavar="N", help="The claim number that you were shown: the decision is about that."
+    ),
+]
+Stale = Annotated[
+    bool, typer.Option("--stale", help="Stale claims, past their lease, instead of held operations.")
+]
+Everything = Annotated[bool, typer.Option("--all", help="Without any filter: every held operation.")]
+NewReference = Annotated[
+    bool, typer.Option("--new-reference", help="Under another reference: the provider remembers a failure.")
+]
+ResultText = Annotated[
+    str | None, typer.Option("--result", metavar="JSON", help="What further deliveries are answered with.")
+]
+
+
+def list_(
+    job_type: JobType = None,
+    scope: InScope = None,
+    label: Label = None,
+    older: ChangedBefore = None,
+    newer: ChangedAfter = None,
+    stale: Stale = False,
+    limit: Limit = 50,
+    before: Before = None,
+    database: GuardDatabase = None,
+    schema: Schema = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the operations that wait for a person, newest first.
+
+    Example: semel held list --job-type charge-order
+    """
+    from semel.store.guard_views import list_operations
+    from semel.store.run import run
+
+    wanted = _wanted(stale, job_type, scope, label, (older, newer))
+    with open_guard(database, schema) as session:
+        page = run(list_operations(wanted, limit=limit, before_id=before), session)
+    print_page(page, as_json=as_json, nothing="No stale claims." if stale else "Nothing is held.")
+
+
+def done(
+    reason: Reason,
+    operation_id: Id = None,
+    claim: ClaimNumber = None,
+    result: ResultText = None,
+    job_type: JobType = None,
+    scope: InScope = None,
+    label: Label = None,
+    older: ChangedBefore = None,
+    newer: ChangedAfter = None,
+    stale: Stale = False,
+    everything: Everything = False,
+    dry_run: DryRun = False,
+    who: Who = None,
+    database: GuardDatabase = None,
+    schema: Schema = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say that the effect happened: the operation is completed.
+
+    One by its id and the claim number that was shown, or all held ones that match a filter. Its job on the semel
+    queue is done in the same commit.
+
+    Example: semel held done 42 --claim 3 --reason "the charge is in the provider's list"
+    """
+    wanted = _wanted(stale, job_type, scope, label, (older, newer))
+    task = _Task(
+        "done", reason, who, operation_id, claim, wanted, everything, dry_run, as_json, result=result
+    )
+    _carry_out(task, database, schema)
+
+
+def redo(
+    reason: Reason,
+    operation_id: Id = None,
+    claim: ClaimNumber = None,
+    new_reference: NewReference = False,
+    job_type: JobType = None,
+    scope: InScope = None,
+    label: Label = None,
+    older: ChangedBefore = None,
+    newer: ChangedAfter = None,
+    stale: Stale = False,
+    everything: Everything = False,
+    dry_run: DryRun = False,
+    who: Who = None,
+    database: GuardDatabase = None,
+    schema: Schema = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say that the effect did not happen: the next delivery acts.
+
+    The operation is released and its message sent again, where it is kept. A paused worker that wakes inside its
+    call can still double the effect: look at the lease and the last sign of life first.
+
+    Example: semel held redo 42 --claim 3 --reason "the provider has no such charge"
+    """
+    wanted = _wanted(stale, job_type, scope, label, (older, newer))
+    task = _Task(
+        "redo",
+        reason,
+        who,
+        operation_id,
+        claim,
+        wanted,
+        everything,
+        dry_run,
+        as_json,
+        new_reference=new_reference,
+    )
+    _carry_out(task, database, schema)
+
+
+def abandon(
+    reason: Reason,
+    operation_id: Id = None,
+    claim: ClaimNumber = None,
+    job_type: JobType = None,
+    scope: InScope = None,
+    label: Label = None,
+    older: ChangedBefore = None,
+    newer: ChangedAfter = None,
+    stale: Stale = False,
+    everything: Everything = False,
+    dry_run: DryRun = False,
+    who: Who = None,
+    database: GuardDatabase = None,
+    schema: Schema = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say that it is not to be tried again, whether it happened or not.
+
+    Further deliveries are told so. Its job on the semel queue is cancelled in the same commit.
+
+    Example: semel held abandon --job-type nightly-mail --older "7 days" --reason "too late now" --dry-run
+    """
+    wanted = _wanted(stale, job_type, scope, label, (older, newer))
+    task = _Task("abandon", reason, who, operation_id, claim, wanted, everything, dry_run, as_json)
+    _carry_out(task, database, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    act: str
+    reason: str
+    who: str | None
+    operation_id: int | None
+    claim: int | None
+    wanted: OperationFilter
+    everything: bool
+    dry_run: bool
+    as_json: bool
+    result: str | None = None
+    new_reference: bool = False
+
+
+def _wanted(
+    stale: bool,
+    job_type: str | None,
+    scope: str | None,
+    label: str | None,
+    changed: tuple[str | None, str | None],
+) -> OperationFilter:
+    from datetime import timedelta
+
+    from semel.core.operations import State
+
+    states = frozenset({State.CLAIMED if stale else State.HELD})
+    return build_operation_filter(states, job_type, scope, label, changed, timedelta(0) if stale else None)
+
+
+def _carry_out(task: _Task, database: str | None, schema: str | None) -> None:
+    from semel.core.people import Act
+
+    act = Act(task.act)
+    _check(task)
+    with open_guard(database, schema) as session:
+        if task.operation_id is not None:
+            resolved = _resolve_one(session, task, act, task.operation_id)
+            _report_one(resolved, as_json=task.as_json)
+            return
+        with progress_bar("deciding", quiet=task.as_json or task.dry_run) as progress:
+            from semel.operate.held_many import decide_many
+
+            many = decide_many(
+                session,
+                task.wanted,
+                act,
+                who=name_person(task.who),
+                why=task.reason,
+                new_reference=task.new_reference,
+                dry_run=task.dry_run,
+                progress=progress,
+            )
+    _report_many(many, task)
+
+
+def _check(task: _Task) -> None:
+    from semel.errors import ConfigurationError
+
+    if not task.reason.strip():
+        raise ConfigurationError("--reason is empty.", remedy="Say how you know: it stays on record.")
+    if task.operation_id is not None:
+        if task.wanted.narrow or task.everything or task.dry_run:
+            raise ConfigurationError("An id was given and a filter too.", remedy="Give one of them.")
+    elif task.claim is not None or task.result is not None:
+        raise ConfigurationError("--claim and --result are about one operation.", remedy="Give its id.")
+    elif not task.wanted.narrow and not task.everything:
+        raise ConfigurationError(
+            "Neither an id nor a filter was given.",
+            remedy="Say which operations (ID, --job-type, --label, --older, …), or --all.",
+        )
+
+
+def _resolve_one(session: Session, task: _Task, act: Act, operation_id: int) -> Resolved:
+    from semel.guard.declaration import make_reference
+    from semel.operate.held import resolve
+    from semel.store.guard_people import Decision
+
+    claim = task.claim if task.claim is not None else _confirm(session, task, operation_id)
+    decision = Decision(
+        operation_id=operation_id,
+        act=act,
+        seen=claim,
+        who=name_person(task.who),
+        why=task.reason,
+        new_reference=make_reference() if task.new_reference else None,
+        result=None if task.result is None else json.dumps(_read_json(task.result)),
+    )
+    return resolve(session, decision)
+
+
+def _confirm(session: Session, task: _Task, operation_id: int) -> int:
+    """Show the operation and ask; the answer is about the claim that was shown."""
+    from semel.errors import ConfigurationError, NotFound
+    from semel.store.guard_views import find_operation
+    from semel.store.run import run
+
+    if task.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigurationError(
+            "--claim is missing.",
+            holds="Nothing was changed.",
+            remedy=f"Give the claim number that you decide on: semel held show {operation_id}",
+        )
+    record = run(find_operation(operation_id), session)
+    if record is None:
+        raise NotFound(f"There is no operation {operation_id}.", remedy="See: semel held list")
+    print_operation(record, find_job_beside(session, record), as_json=False)
+    typer.confirm(f"{task.act.capitalize()} this operation?", abort=True)
+    return record.operation.claim
+
+
+def _read_json(text: str) -> Any:
+    from semel.errors import ConfigurationError
+
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--result is no JSON: {error}.", remedy="For text, quote it twice: --result '\"ch_1\"'"
+        ) from error
+
+
+def _report_one(resolved: Resolved, *, as_json: bool) -> None:
+    if as_json:
+        print_json(resolved)
+        return
+    line = f"Operation {resolved.operation_id} ({resolved.name}): {resolved.before} → {resolved.after}."
+    typer.echo(f"{line} {resolved.note}".rstrip())
+
+
+def _report_many(many: ManyResolved, task: _Task) -> None:
+    if task.as_json:
+        shown = {"matched": many.matched, "changed": many.changed, "unsent": many.unsent}
+        print_json(shown | {"left": list(many.left), "dry_run": task.dry_run})
+        return
+    if task.dry_run:
+        typer.echo(f"{many.matched:,} operations match; nothing was changed.")
+        return
+    typer.echo(f"{many.changed:,} of {many.matched:,} operations: {task.act}.")
+    if many.unsent:
+        typer.echo(f"{many.unsent:,} of them were not sent again: see semel operations stale in 10 minutes.")
+    for reason in many.left:
+        typer.echo(f"Left: {reason}")
