@@ -150,6 +150,21 @@ def test_two_workers_and_each_effect_happens_once(
     assert ask(database_url, "SELECT count(*) FROM jobs_done") == [(200,)]
 
 
+@both
+def test_an_error_of_its_own_sql_is_named_as_it_is(app: App, database_url: str, flavour: str) -> None:
+    """Not as if semel's tables were missing."""
+
+    def charge(connection: Any) -> None:
+        connection.execute("SELECT * FROM nowhere")
+
+    async def charge_async(connection: Any) -> None:
+        await connection.execute("SELECT * FROM nowhere")
+
+    job = app.job(transaction=True)(charge if flavour == "sync" else charge_async).enqueue()
+    drain(app)
+    assert show(database_url, job.id).errors[0]["type"] == "psycopg.errors.UndefinedTable"
+
+
 def test_a_commit_of_the_handler_s_own_is_refused(
     app: App, database_url: str, charges: Callable[[], list[int]]
 ) -> None:
