@@ -46,6 +46,7 @@ class Transactions:
         """Call a sync handler with a connection; commit its work together with the job's end, or nothing."""
         with self._session() as session, session.transaction():
             result = call(session.connection)
+            held.settling = True
             pairs = run(settle([held.fence], self._details(held, result), remember=self._remember), session)
             if not pairs:
                 raise _lost(held)
@@ -56,6 +57,7 @@ class Transactions:
         """`run`, for an async handler."""
         async with self._session_async() as session, session.transaction():
             result = await call(session.connection)
+            held.settling = True
             operation = settle([held.fence], self._details(held, result), remember=self._remember)
             if not await run_async(operation, session):
                 raise _lost(held)
