@@ -85,7 +85,7 @@ def _retry(options: JobDeclaration, settings: Settings) -> tuple[Policy, int]:
     if most is None:
         most = given.max_attempts if isinstance(given, RetryPolicy) else None
         most = settings.max_attempts if most is None else most
-    policy = RetryPolicy(max_attempts=most) if given is None else given
+    policy = RetryPolicy() if given is None else given
     if not callable(policy):
         raise ConfigurationError(
             f"retry={policy!r} is no policy.",
