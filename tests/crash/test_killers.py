@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support.deaths import Death
 from tests.support.journal import Journal
 from tests.support.stored import ask, statuses, stored_jobs, unfinished
 from tests.support.waiting import until
@@ -121,3 +122,13 @@ def test_a_child_that_dies_costs_no_lease(
     release.touch()
     until(lambda: statuses(database_url) == {"done": 5}, "all are done")
     assert {(job.attempts, job.crashes) for job in stored_jobs(database_url)} == {(1, 1)}
+
+
+def test_a_child_that_dies_before_it_has_settled_costs_no_lease(
+    app: App, start_worker: Callable[..., Worker], database_url: str
+) -> None:
+    """A job that has ended stands in its slot until its settlement is confirmed."""
+    app.jobs["quick"].enqueue_many([()] * 5)
+    worker = start_worker(lease=60, death=Death("child", "before", "queue/settle", "child"))
+    until(lambda: statuses(database_url) == {"done": 5}, "all are done")
+    assert worker.mark is not None

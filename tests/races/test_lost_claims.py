@@ -117,3 +117,25 @@ def test_a_long_attempt_is_told_that_it_was_cancelled(app: App, journal: Journal
     asyncio.run(work())
     (stored,) = stored_jobs(database_url)
     assert (stored.status, stored.result) == ("cancelled", None)
+
+
+def test_a_worker_takes_a_new_number_after_each_lost_connection(
+    app: App, journal: Journal, database_url: str, tmp_path: Path
+) -> None:
+    """A claim may come back after a crash of the database, with the same number: never under the same worker."""
+    release = tmp_path / "release"
+    app.jobs["wait_for"].enqueue(str(release))
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel worker'"
+
+    async def work() -> None:
+        async with app.worker(lease=60, upkeep=False, schedules=False):
+            await until_async(lambda: journal.count("start") == 1, "the first runs")
+            await asyncio.to_thread(ask, database_url, end)
+            await app.jobs["wait_for"].aenqueue(str(release))
+            await until_async(lambda: journal.count("start") == 2, "the second runs")
+            workers = await asyncio.to_thread(ask, database_url, "SELECT DISTINCT worker FROM semel.jobs")
+            assert len(workers) == 2
+            release.touch()
+
+    asyncio.run(work())
+    assert [job.status for job in stored_jobs(database_url)] == ["done", "done"]
