@@ -12,6 +12,8 @@ from tests.worker.helpers import LIMIT, ask, drain, make_app, show, status, unti
 
 from semel import App, Backoff, Job, JobContext, RetryPolicy, Snooze
 
+CUT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = 'semel transaction'"""
 CHARGE = "INSERT INTO charges (job_id) VALUES (%s)"
 
 
@@ -131,6 +133,40 @@ def test_a_time_out_rolls_the_work_back(
     next_one = after.enqueue()
     drain(app)
     assert charges() == [next_one.id], "the next one on this connection suffers"
+
+
+@both
+def test_a_connection_that_ended_while_nobody_used_it_is_not_charged(
+    app: App, database_url: str, flavour: str
+) -> None:
+    """As after a restart of the database."""
+    charge = declare(app, flavour, lambda _: None, max_attempts=1)
+
+    async def work() -> None:
+        async with app.worker() as worker, asyncio.timeout(LIMIT):
+            await charge.aenqueue()
+            await worker.drain()
+            assert await asyncio.to_thread(ask, database_url, CUT) == [(True,)]
+            job = await charge.aenqueue()
+            await until(lambda: status(database_url, job.id) == "done")
+
+    asyncio.run(work())
+
+
+@both
+def test_a_connection_that_ended_under_a_handler_is_not_used_again(
+    app: App, database_url: str, charges: Callable[[], list[int]], flavour: str
+) -> None:
+    def body(context: JobContext) -> None:
+        if context.attempt == 1:
+            ask(database_url, CUT)
+
+    policy = RetryPolicy(max_attempts=2, backoff=Backoff(base=0))
+    job = declare(app, flavour, body, retry=policy).enqueue()
+    drain(app)
+    record = show(database_url, job.id)
+    assert (record.job.status, record.job.attempts) == ("done", 2)
+    assert charges() == [job.id]
 
 
 @both
