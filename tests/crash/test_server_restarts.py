@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.servers import make_server, migrate
+from tests.servers import make_server
 from tests.support.application import app as application
 from tests.support.journal import Journal
 from tests.support.stored import statuses
@@ -15,6 +15,7 @@ from tests.support.waiting import until
 from tests.support.workers import Worker
 
 from semel.embedded import EmbeddedServer
+from semel.store.migrate import migrate_database
 
 JOBS = 3_000
 RESTARTS = 5
@@ -25,7 +26,7 @@ def durable_server(tmp_path: Path) -> Iterator[EmbeddedServer]:
     """A server that writes to disk before it says that it has, unlike those of other tests."""
     server = make_server(tmp_path / "postgres", settings={"max_connections": "100"})
     try:
-        migrate(server.start())
+        migrate_database(server.start())
         yield server
     finally:
         server.destroy()

@@ -48,9 +48,7 @@ def completes(rival: Rival) -> None:
     assert rival.does(settling(held)) == pairs(held)
 
 
-def test_a_completion_without_its_day_changes_nothing(
-    app: App, winner: Rival, database_url: str
-) -> None:
+def test_a_completion_without_its_day_changes_nothing(app: App, winner: Rival, database_url: str) -> None:
     app.jobs["quick"].enqueue()
     held = winner.claims()
     drop_day(database_url, 0)

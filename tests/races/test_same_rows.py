@@ -94,4 +94,6 @@ def test_many_claimers_share_what_is_due(app: App, rival: Callable[[], Rival]) -
     rivals = [rival() for _ in range(6)]
     with ThreadPoolExecutor(6) as threads:
         taken = [fence for each in threads.map(takes, rivals, range(6)) for fence in each]
-    assert len(taken) == len({fence.job_id for fence in taken}) == len({fence.claim for fence in taken}) == 2_000
+    assert (
+        len(taken) == len({fence.job_id for fence in taken}) == len({fence.claim for fence in taken}) == 2_000
+    )

@@ -81,6 +81,14 @@ async def kill_worker(context: JobContext, times: int = 1000) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+@app.job(context=True)
+async def kill_all(context: JobContext) -> None:
+    """Kills its supervisor and its process, each time: as where memory runs out and a whole container goes."""
+    with recorded(context):
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 @app.job(context=True, transaction=True)
 async def add_row(context: JobContext, connection: Any) -> None:
     """Its effect is a row, in the transaction that ends the job."""

@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from tests.support.stored import ask
+from tests.support.waiting import until
+
 from semel.sql import Catalogue
 from semel.store.connect import connect
 from semel.store.drivers.psycopg3 import PsycopgSession
 from semel.store.jobs import Claims, Fence, claim, settle
 from semel.store.run import run
 from semel.store.statement import Operation
-from tests.support.stored import ask
-from tests.support.waiting import until
 
 Answer = TypeVar("Answer")
 

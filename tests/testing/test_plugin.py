@@ -35,6 +35,7 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     """No PostgreSQL to be had."""
     monkeypatch.delenv("SEMEL_TEST_DATABASE_URL", raising=False)
     monkeypatch.setenv("SEMEL_PG_BIN", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
 def databases(server: SharedServer) -> set[str]:
@@ -194,7 +195,7 @@ def test_nothing_is_started_where_no_fixture_is_used(pytester):
 
 
 @pytest.mark.usefixtures("nothing_installed")
-def test_a_missing_postgresql_fails_the_tests_that_need_it(pytester):
+def test_a_missing_postgresql_fails_the_tests_that_need_it(pytester, tmp_path):
     pytester.makepyfile("def test_one(semel_database_url): ...\ndef test_plain(): ...")
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(errors=1, passed=1)
@@ -203,6 +204,7 @@ def test_a_missing_postgresql_fails_the_tests_that_need_it(pytester):
     )
     assert "Traceback" not in str(result.stdout)
     assert "plugin.py" not in str(result.stdout)
+    assert list(tmp_path.glob("semel-test-*")) == []
 
 
 @pytest.mark.usefixtures("nothing_installed")

@@ -82,12 +82,22 @@ class WorkerProcess:
             self.lines.append(line)
 
 
+def has_started(worker: WorkerProcess) -> bool:
+    """Whether it says so."""
+    return any("worker started" in line["message"] for line in worker.log)
+
+
 @contextmanager
-def running(url: str, *arguments: str, app: str = APPLICATION) -> Iterator[WorkerProcess]:
-    """A worker that has started; whatever is left of it ends with the block."""
+def running(
+    url: str,
+    *arguments: str,
+    app: str = APPLICATION,
+    ready: Callable[[WorkerProcess], object] = has_started,
+) -> Iterator[WorkerProcess]:
+    """A worker that is ready; whatever is left of it ends with the block."""
     worker = WorkerProcess(url, *arguments, app=app)
     try:
-        worker.wait_for_message("worker started")
+        wait_until(lambda: ready(worker), "the worker to start")
         yield worker
     finally:
         worker.kill()

@@ -12,6 +12,8 @@ from tests.worker.helpers import LIMIT, ask, drain, make_app, show, status, unti
 
 from semel import App, Backoff, Job, JobContext, RetryPolicy, Snooze
 
+CUT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = 'semel transaction'"""
 CHARGE = "INSERT INTO charges (job_id) VALUES (%s)"
 
 
@@ -134,6 +136,40 @@ def test_a_time_out_rolls_the_work_back(
 
 
 @both
+def test_a_connection_that_ended_while_nobody_used_it_is_not_charged(
+    app: App, database_url: str, flavour: str
+) -> None:
+    """As after a restart of the database."""
+    charge = declare(app, flavour, lambda _: None, max_attempts=1)
+
+    async def work() -> None:
+        async with app.worker() as worker, asyncio.timeout(LIMIT):
+            await charge.aenqueue()
+            await worker.drain()
+            assert await asyncio.to_thread(ask, database_url, CUT) == [(True,)]
+            job = await charge.aenqueue()
+            await until(lambda: status(database_url, job.id) == "done")
+
+    asyncio.run(work())
+
+
+@both
+def test_a_connection_that_ended_under_a_handler_is_not_used_again(
+    app: App, database_url: str, charges: Callable[[], list[int]], flavour: str
+) -> None:
+    def body(context: JobContext) -> None:
+        if context.attempt == 1:
+            ask(database_url, CUT)
+
+    policy = RetryPolicy(max_attempts=2, backoff=Backoff(base=0))
+    job = declare(app, flavour, body, retry=policy).enqueue()
+    drain(app)
+    record = show(database_url, job.id)
+    assert (record.job.status, record.job.attempts) == ("done", 2)
+    assert charges() == [job.id]
+
+
+@both
 def test_two_workers_and_each_effect_happens_once(
     app: App, database_url: str, charges: Callable[[], list[int]], flavour: str
 ) -> None:
@@ -148,6 +184,21 @@ def test_two_workers_and_each_effect_happens_once(
     asyncio.run(work())
     assert charges() == ids
     assert ask(database_url, "SELECT count(*) FROM jobs_done") == [(200,)]
+
+
+@both
+def test_an_error_of_its_own_sql_is_named_as_it_is(app: App, database_url: str, flavour: str) -> None:
+    """Not as if semel's tables were missing."""
+
+    def charge(connection: Any) -> None:
+        connection.execute("SELECT * FROM nowhere")
+
+    async def charge_async(connection: Any) -> None:
+        await connection.execute("SELECT * FROM nowhere")
+
+    job = app.job(transaction=True)(charge if flavour == "sync" else charge_async).enqueue()
+    drain(app)
+    assert show(database_url, job.id).errors[0]["type"] == "psycopg.errors.UndefinedTable"
 
 
 def test_a_commit_of_the_handler_s_own_is_refused(

@@ -13,7 +13,7 @@ from semel.core.states import Status
 from semel.errors import ConfigurationError
 
 MOST_ATTEMPTS = 32_767
-"""What the smallint column holds."""
+"""More would be a job that never gives up."""
 
 Random: TypeAlias = Callable[[], float]
 """Uniform in [0, 1), as ``random.random``."""
@@ -91,12 +91,14 @@ class Rule:
 class RetryPolicy:
     """The first rule that matches decides; where none does, the backoff up to ``max_attempts``."""
 
-    max_attempts: int = 8
+    max_attempts: int | None = None
+    """None: as the job or the application says."""
     backoff: Backoff = field(default_factory=Backoff)
     rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
-        check_max_attempts(self.max_attempts)
+        if self.max_attempts is not None:
+            check_max_attempts(self.max_attempts)
         object.__setattr__(self, "rules", tuple(self.rules))
 
     def __call__(self, exception: BaseException, attempt: int) -> Action:

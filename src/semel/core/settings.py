@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from semel.errors import ConfigurationError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -35,3 +37,10 @@ class Settings:
     flush_size: int = 500
     prefetch: int = 1000
     """The most claimed jobs a child holds that have not started; it prefetches what it can start in a moment."""
+
+    def __post_init__(self) -> None:
+        if self.keep_ticks < timedelta(days=1):
+            raise ConfigurationError(
+                "keep_ticks is under a day: a tick that is forgotten could be caught up a second time.",
+                remedy="Give a day or more; the default is 90 days.",
+            )

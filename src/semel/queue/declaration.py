@@ -128,8 +128,9 @@ def _retry(options: JobDeclaration, settings: Settings) -> tuple[Policy, int]:
     given = options.get("retry")
     most = options.get("max_attempts")
     if most is None:
-        most = given.max_attempts if isinstance(given, RetryPolicy) else settings.max_attempts
-    policy = RetryPolicy(max_attempts=most) if given is None else given
+        most = given.max_attempts if isinstance(given, RetryPolicy) else None
+        most = settings.max_attempts if most is None else most
+    policy = RetryPolicy() if given is None else given
     if not callable(policy):
         raise ConfigurationError(
             f"retry={policy!r} is no policy.",

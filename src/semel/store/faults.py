@@ -14,6 +14,7 @@ from semel.errors import (
 )
 
 _SCHEMA = frozenset({"42P01", "3F000", "42703", "42883"})
+_BUSY = frozenset({"55P03", "55000"})  # lock_timeout; or somebody is in the middle of a DETACH
 _RETRY = frozenset({"40001", "40P01"})
 _ENDED = frozenset(
     {
@@ -57,7 +58,7 @@ def name_fault(
     summary = _summary(error)
     if sqlstate == "23514" and constraint is None and table == "jobs_done":
         return HistoryDayMissing(f"The history has no partition for today: {summary}.")
-    if sqlstate == "55P03":
+    if sqlstate in _BUSY:
         return _busy(summary)
     if sqlstate in _RETRY:
         return RetryTransaction(

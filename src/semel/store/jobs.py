@@ -207,14 +207,17 @@ def _numbers(numbers: Iterable[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-def find_settled(fences: Sequence[Fence]) -> Operation[frozenset[tuple[int, int]]]:
-    """Which of these attempts have ended under their own claim: their commit went through, its answer was lost."""
+def find_settled(fences: Sequence[Fence]) -> Operation[dict[tuple[int, int], str]]:
+    """The status of those jobs that are no longer running and still carry these claims.
+
+    Where it is the one that the attempt was to end with, its commit went through and the answer was lost.
+    """
     parameters = _pairs(fences)
     del parameters["workers"]
 
-    def steps() -> Steps[frozenset[tuple[int, int]]]:
+    def steps() -> Steps[dict[tuple[int, int], str]]:
         rows = yield Statement("queue/find_settled", parameters)
-        return frozenset((row[0], row[1]) for row in rows)
+        return {(job_id, number): status for job_id, number, status in rows}
 
     return Operation("find_settled", steps, alone=True)
 

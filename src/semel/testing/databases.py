@@ -6,7 +6,8 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Final, LiteralString, Self
 from urllib.parse import quote, urlsplit
@@ -107,12 +108,15 @@ def open_databases(*, schema: str = "semel", prepare: Prepare | None = None) -> 
         with TestDatabases(url, schema=schema, prepare=prepare) as databases:
             yield databases
         return
-    server = EmbeddedServer(tempfile.mkdtemp(prefix="semel-test-"), settings=THROWAWAY_SETTINGS)
+    directory = Path(tempfile.mkdtemp(prefix="semel-test-"))
+    server = EmbeddedServer(directory, settings=THROWAWAY_SETTINGS)
     try:
         server.start()
         yield TestDatabases(server.url("postgres"), schema=schema, prepare=prepare)
     finally:
         server.destroy()
+        with suppress(FileNotFoundError):
+            directory.rmdir()  # of a server that could not be made
 
 
 def at_database(url: str, name: str) -> str:

@@ -94,6 +94,8 @@ class Attempts:
         if self.board.slots.is_lost(held.slot, held.job.claim):
             log_lost(held, self.board.counts)
             self.board.release(held)
+            if self.alone is held:
+                self.alone = None
             return
         job = self.app.jobs.get(held.job.kind)
         timeout = None if job is None else job.timeout
@@ -138,22 +140,23 @@ class Attempts:
             self.board.end(Ending(held, None, give_back=True))
             self._next()
             return
-        detail = self._decide(held, policy, ending)
+        decided = self._decide(held, policy, ending)
         if held.settled:
+            if decided.settlement is not None:
+                log_outcome(held, decided.settlement, self.board.counts)
             self.board.release(held)
         else:
-            self.board.end(Ending(held, detail))
+            self.board.end(decided)
         self._next()
 
-    def _decide(self, held: Held, policy: Policy, ending: AttemptEnding) -> Detail | None:
+    def _decide(self, held: Held, policy: Policy, ending: AttemptEnding) -> Ending:
         try:
             settlement = decide(held.job.identity(), ending, policy, random.random)
-            log_outcome(held, settlement, self.board.counts)
-            return to_detail(held, settlement)
+            return Ending(held, to_detail(held, settlement), settlement)
         except Exception as error:  # whatever it is, the job must end
             logger.exception("job %s: its outcome cannot be decided; it fails", held.job.id)
             summary = f"its outcome could not be decided: {type(error).__name__}; see the worker's log"
-            return Detail(held.job.id, held.job.claim, status="failed", summary=summary)
+            return Ending(held, Detail(held.job.id, held.job.claim, status="failed", summary=summary))
 
     def _leave(self, held: Held) -> None:
         """The attempt runs no more."""
@@ -170,7 +173,7 @@ class Attempts:
 
     def _learn(self, held: Held) -> None:
         if held.started is not None:
-            taken = time.monotonic() - held.started
+            held.seconds = taken = time.monotonic() - held.started
             known = self.board.run_time
             self.board.run_time = taken if not known else known + _RUN_TIME_WEIGHT * (taken - known)
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from semel.core.decide import Settlement
 from semel.core.job import ClaimedJob
 from semel.queue.worker.slots import SlotTable
 from semel.store.jobs import Detail, Fence
@@ -29,6 +30,10 @@ class Held:
     """Asks the running handler to end."""
     settled: bool = False
     """Its transaction committed the end together with the work: nothing is left to write."""
+    settling: bool = False
+    """Its transaction was about to commit the end: where the answer was lost, the job may be done all the same."""
+    seconds: float = 0.0
+    """How long its handler took."""
     timer: asyncio.TimerHandle | None = None
     progress: tuple[float | None, str | None] | None = None
 
@@ -50,7 +55,15 @@ class Ending:
 
     held: Held
     detail: Detail | None
+    settlement: Settlement | None = None
+    """What is logged once it is written."""
     give_back: bool = False
+    at_once: bool = False
+    """Where a job with crashes on its count is given back: anybody may claim it now, not after a lease."""
+
+    @property
+    def status(self) -> str:
+        return "done" if self.detail is None else self.detail.status
 
 
 @dataclass(slots=True)

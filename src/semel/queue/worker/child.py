@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from semel.core.settings import Settings
-from semel.errors import ConfigurationError, DatabaseUnreachable, SemelError
+from semel.errors import ConfigurationError, DatabaseUnreachable, EmbeddedServerError, SemelError
 from semel.queue.app import App
 from semel.queue.worker.engine import Engine
 from semel.queue.worker.logs import configure_logging
@@ -180,9 +180,10 @@ def _hello(app: App, url: str, settings: Settings) -> Hello:
 
 def _broken(error: Exception) -> Broken:
     if isinstance(error, SemelError):
-        return Broken(str(error), error.code, isinstance(error, DatabaseUnreachable))
+        unreachable = isinstance(error, DatabaseUnreachable | EmbeddedServerError)
+        return Broken(error.happened, error.holds, error.remedy, error.code, 3 if unreachable else 2)
     logger.error("the application cannot be loaded", exc_info=error)
-    return Broken(f"The application cannot be loaded: {type(error).__name__}: {error}", "application")
+    return Broken(f"The application cannot be loaded: {type(error).__name__}: {error}", code="application")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ class Claiming:
         self._wake = asyncio.Event()
         self._wait = _FIRST_WAIT
         self._asked = 0
+        self._careful = False
         self._payload_size = 1_000.0
 
     async def run(self) -> None:
@@ -98,6 +99,8 @@ class Claiming:
         if board.alone or self.attempts.alone is not None:
             return 0
         free = self.attempts.concurrency - len(board.running)
+        if self._careful:
+            return min(1, free, board.slots.room)
         ahead = self._ahead(free)
         waiting = len(board.waiting)
         if waiting > ahead // 2 and waiting >= free:
@@ -136,6 +139,7 @@ class Claiming:
             for held in taken:
                 self._forget(held)
             return False
+        self._keep_one_alone()
         self.attempts.start_waiting()
         count = len(found.taken) + len(found.ended)
         if count:
@@ -143,6 +147,16 @@ class Claiming:
         elif self.board.empty and asked == self._asked:
             self.idle.set()
         return count >= _size(wanted)
+
+    def _keep_one_alone(self) -> None:
+        """Of jobs with crashes on their count hold one at a time, and claim one at a time while there are any.
+
+        If it takes the whole worker with it, supervisor and all, the others are not here to be counted as crashed.
+        """
+        alone = self.board.alone
+        self._careful = bool(alone)
+        while len(alone) > 1:
+            self.board.end(Ending(alone.pop(), None, give_back=True, at_once=True))
 
     def _forget(self, held: object) -> None:
         for queue in (self.board.waiting, self.board.alone):

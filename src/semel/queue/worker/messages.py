@@ -100,9 +100,15 @@ class Hello(ToSupervisor, frozen=True, tag="hello"):
 class Broken(ToSupervisor, frozen=True, tag="broken"):
     """The child cannot start."""
 
-    message: str
-    code: str
-    unreachable: bool = False
+    happened: str
+    holds: str = ""
+    remedy: str = ""
+    code: str = "configuration"
+    exit_code: int = 2
+
+    @property
+    def message(self) -> str:
+        return " ".join(part for part in (self.happened, self.holds, self.remedy, f"[{self.code}]") if part)
 
 
 class Idle(ToSupervisor, frozen=True, tag="idle"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 
 import msgspec
 
@@ -35,13 +34,13 @@ def to_detail(held: Held, settlement: Settlement) -> Detail | None:
 
 
 def log_outcome(held: Held, settlement: Settlement, counts: Counts) -> None:
-    """Count an attempt's outcome and log it."""
+    """Count an attempt's outcome and log it, once the database has it."""
     word, level = _word(settlement, counts)
     if not logger.isEnabledFor(level):
         return
     fields = _fields(held.job) | {"outcome": word}
     if held.started is not None:
-        fields["seconds"] = round(time.monotonic() - held.started, 6)
+        fields["seconds"] = round(held.seconds, 6)
     reason = settlement.reason
     if settlement.error is not None:
         fields["error"] = _summary(settlement.error)

@@ -11,7 +11,7 @@ from semel.core.settings import Settings
 from semel.queue.worker.attempts import Attempts
 from semel.queue.worker.board import Board, Ending, Held
 from semel.queue.worker.links import Link
-from semel.queue.worker.outcomes import log_given_back, log_lost
+from semel.queue.worker.outcomes import log_given_back, log_lost, log_outcome
 from semel.store.faults import HistoryDayMissing
 from semel.store.jobs import Detail, Fence, find_settled, give_back, settle, store_progress
 from semel.store.upkeep import make_history_days
@@ -70,13 +70,17 @@ class Settling:
             board.endings[self.settings.flush_size :],
         )
         board.flushing = len(batch)
-        given = [ending.held for ending in batch if ending.give_back]
+        # One with crashes on its count waited here for others to end: leave it to another worker for a while.
+        at_once = [ending.held for ending in batch if ending.give_back and ending.at_once]
+        later = [ending.held for ending in batch if ending.give_back and not ending.at_once]
         ended = [ending for ending in batch if not ending.give_back]
         try:
             if ended:
                 await self._settle(ended)
-            if given:
-                await self._give_back(given)
+            if at_once:
+                await self._give_back(at_once, timedelta(0))
+            if later:
+                await self._give_back(later, timedelta(0) if self.attempts.stopping else self.settings.lease)
         finally:
             board.flushing = 0
         self.attempts.start_waiting()
@@ -100,17 +104,33 @@ class Settling:
         details = [ending.detail for ending in endings if ending.detail is not None]
         fences = [ending.held.fence for ending in endings]
         settled, _ = await self.link.insist(settle(fences, details, remember=self.settings.keep_done))
-        missing = [ending.held for ending in endings if _pair(ending.held.fence) not in settled]
-        if missing:
-            # A commit whose answer was lost is not a lost claim: its row says so, here or in the history.
-            earlier, _ = await self.link.insist(find_settled([held.fence for held in missing]))
-            for held in missing:
-                if _pair(held.fence) not in earlier:
-                    log_lost(held, self.board.counts)
+        missing = [ending for ending in endings if _pair(ending.held.fence) not in settled]
+        lost = await self._find_lost(missing) if missing else []
         for ending in endings:
+            if ending in lost:
+                log_lost(ending.held, self.board.counts)
+            elif ending.settlement is not None:
+                log_outcome(ending.held, ending.settlement, self.board.counts)
             self.board.release(ending.held)
             if ending.detail is not None and ending.detail.delay is not None:
                 self.look_in(ending.detail.delay)
+
+    async def _find_lost(self, missing: Sequence[Ending]) -> list[Ending]:
+        """Those that are not written because their claim is lost.
+
+        A commit whose answer was lost is none of them: its row, here or in the history, has this claim and this status.
+        """
+        found, _ = await self.link.insist(find_settled([ending.held.fence for ending in missing]))
+        lost = []
+        for ending in missing:
+            status = found.get(_pair(ending.held.fence))
+            if status == "done" and ending.held.settling:
+                logger.info("job %s: its transaction had committed, the answer was lost", ending.held.job.id)
+                ending.settlement = None
+                self.board.counts.done += 1
+            elif status != ending.status:
+                lost.append(ending)
+        return lost
 
     async def _write_bare(self, ending: Ending) -> None:
         """The database refuses what this ending carries: write the status without it, so that the job still ends."""
@@ -132,9 +152,7 @@ class Settling:
             logger.exception("job %s: its end cannot be stored; its lease runs out", ending.held.job.id)
             self.board.release(ending.held)
 
-    async def _give_back(self, given: Sequence[Held]) -> None:
-        # One with crashes on its count waited here for others to end: leave it to another worker for a while.
-        delay = timedelta(0) if self.attempts.stopping else self.settings.lease
+    async def _give_back(self, given: Sequence[Held], delay: timedelta) -> None:
         fences: list[Fence] = [held.fence for held in given]
         await self.link.insist(give_back(fences, delay=delay))
         for held in given:

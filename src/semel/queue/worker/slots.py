@@ -2,14 +2,13 @@
 
 A slot is written before its handler starts and cleared after its settlement is confirmed. The supervisor extends exactly
 these claims; a claim whose answer was lost is in no slot, so its lease runs out. Writer and reader take no lock: a slot
-begins and ends with the same sequence number, and one that does not match is being written.
+begins and ends with a sequence number, and where they differ it is being written.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-import struct
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,13 +18,17 @@ FREE: Final = 0
 WAITING: Final = 1
 STARTED: Final = 2
 
-_SLOT: Final = struct.Struct(
-    "=QqqqqddQ"
-)  # sequence, state, id, claim, worker, claimed, deadline, sequence again
-_SEQUENCE: Final = struct.Struct("=Q")
-_LOST: Final = struct.Struct("=q")
-_SIZE: Final = 80  # the slot, then the claim that the supervisor found lost
-_LOST_AT: Final = _SLOT.size
+# A slot is nine words of eight bytes, each stored at once.
+_BEGUN: Final = 0  # the number of the write that began
+_STATE: Final = 1
+_JOB: Final = 2
+_CLAIM: Final = 3
+_WORKER: Final = 4
+_CLAIMED: Final = 5  # a double, as the deadline
+_DEADLINE: Final = 6
+_ENDED: Final = 7  # the number of the write that ended
+_LOST: Final = 8  # the claim that the supervisor found lost
+_WORDS: Final = 9
 _TRIES: Final = 5
 
 
@@ -49,7 +52,10 @@ class SlotTable:
     def __init__(self, descriptor: int, capacity: int) -> None:
         self.descriptor = descriptor
         self.capacity = capacity
-        self._memory = mmap.mmap(descriptor, capacity * _SIZE)
+        self._memory = mmap.mmap(descriptor, capacity * _WORDS * 8)
+        self._numbers = memoryview(self._memory).cast("q")
+        self._times = memoryview(self._memory).cast("d")
+        self._closed = False
         self._free = list(range(capacity - 1, -1, -1))
         self._sequence = 0
 
@@ -61,10 +67,13 @@ class SlotTable:
         else:  # pragma: no cover - macOS
             with tempfile.TemporaryFile() as file:
                 descriptor = os.dup(file.fileno())
-        os.ftruncate(descriptor, capacity * _SIZE)
+        os.ftruncate(descriptor, capacity * _WORDS * 8)
         return cls(descriptor, capacity)
 
     def close(self) -> None:
+        self._closed = True
+        self._numbers.release()
+        self._times.release()
         self._memory.close()
         os.close(self.descriptor)
 
@@ -80,8 +89,9 @@ class SlotTable:
 
     def start(self, index: int, deadline: float) -> None:
         """Note that its handler starts now."""
-        _, _, job_id, claim, worker, claimed, _, _ = _SLOT.unpack_from(self._memory, index * _SIZE)
-        self._write(index, STARTED, job_id, claim, worker, claimed, deadline)
+        at, numbers = index * _WORDS, self._numbers
+        held = numbers[at + _JOB], numbers[at + _CLAIM], numbers[at + _WORKER], self._times[at + _CLAIMED]
+        self._write(index, STARTED, *held, deadline)
 
     def clear(self, index: int) -> None:
         """Note that nothing is held here any more."""
@@ -90,31 +100,50 @@ class SlotTable:
 
     def is_lost(self, index: int, claim: int) -> bool:
         """Whether the supervisor found this claim lost."""
-        return bool(_LOST.unpack_from(self._memory, index * _SIZE + _LOST_AT)[0] == claim)
+        return bool(self._numbers[index * _WORDS + _LOST] == claim)
 
     def mark_lost(self, index: int, claim: int) -> None:
-        """The supervisor's word to the child: this claim no longer holds."""
-        _LOST.pack_into(self._memory, index * _SIZE + _LOST_AT, claim)
+        """The supervisor's word to the child: this claim no longer holds. Nothing, where the table is closed."""
+        if not self._closed:  # else the child ended while the database was asked
+            self._numbers[index * _WORDS + _LOST] = claim
 
     def read(self) -> Iterator[Slot]:
         """Every claim that is held now. One that is being written is looked at a few times, then passed over."""
         for index in range(self.capacity):
-            for _ in range(_TRIES):
-                first, state, job_id, claim, worker, claimed, deadline, last = _SLOT.unpack_from(
-                    self._memory, index * _SIZE
-                )
-                if first == last:
-                    if state != FREE:
-                        yield Slot(index, state == STARTED, job_id, claim, worker, claimed, deadline)
-                    break
+            if self._numbers[index * _WORDS + _STATE] != FREE:
+                slot = self._read(index)
+                if slot is not None:
+                    yield slot
+
+    def _read(self, index: int) -> Slot | None:
+        """The two numbers are read the other way round than they are written: so what lies between them was whole."""
+        at, numbers, times = index * _WORDS, self._numbers, self._times
+        for _ in range(_TRIES):
+            ended = numbers[at + _ENDED]
+            state = numbers[at + _STATE]
+            slot = Slot(
+                index,
+                state == STARTED,
+                numbers[at + _JOB],
+                numbers[at + _CLAIM],
+                numbers[at + _WORKER],
+                times[at + _CLAIMED],
+                times[at + _DEADLINE],
+            )
+            if numbers[at + _BEGUN] == ended:
+                return slot if state != FREE else None
+        return None
 
     def _write(
         self, index: int, state: int, job_id: int, claim: int, worker: int, claimed: float, deadline: float
     ) -> None:
         self._sequence += 1
-        sequence, offset = self._sequence, index * _SIZE
-        _SEQUENCE.pack_into(self._memory, offset, sequence)
-        _SLOT.pack_into(
-            self._memory, offset, sequence, state, job_id, claim, worker, claimed, deadline, sequence - 1
-        )
-        _SEQUENCE.pack_into(self._memory, offset + _SLOT.size - _SEQUENCE.size, sequence)
+        at, numbers = index * _WORDS, self._numbers
+        numbers[at + _BEGUN] = self._sequence
+        numbers[at + _STATE] = state
+        numbers[at + _JOB] = job_id
+        numbers[at + _CLAIM] = claim
+        numbers[at + _WORKER] = worker
+        self._times[at + _CLAIMED] = claimed
+        self._times[at + _DEADLINE] = deadline
+        numbers[at + _ENDED] = self._sequence

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 
 from semel.core.retry import Backoff
-from semel.errors import ConfigurationError, DatabaseUnreachable, SchemaMismatch, SemelError
+from semel.errors import DatabaseUnreachable, SchemaMismatch, SemelError
 from semel.queue.worker.child import ChildOptions
 from semel.queue.worker.children import COMMAND, Child
 from semel.queue.worker.leases import Leases
@@ -61,19 +61,13 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
         first = await Child.start(self._child_options(), self.command)
-        try:
-            hello = await self._first_hello(first)
-            if hello is not None:
-                await self._check_schema(hello)
-        except SemelError as error:
-            logger.error("%s", error)
+        hello = await self._first_hello(first)
+        refused = await self._refuse(hello)
+        if refused is not None or not isinstance(hello, Hello):
             await first.discard()
-            return _exit_code(error)
-        if hello is None:
-            await first.discard()
-            return 0
+            return refused or 0
         logger.info(
-            "worker started: %s children, %s kinds of job, %s schedules",
+            "worker started: children %s, kinds of job %s, schedules %s",
             self.options.children,
             hello.kinds,
             len(hello.schedules),
@@ -125,7 +119,7 @@ class Supervisor:
             self._nursery.hurry()
         self._stopping.set()
 
-    async def _first_hello(self, child: Child) -> Hello | None:
+    async def _first_hello(self, child: Child) -> Hello | Broken | None:
         """The first child's word, or None where a signal came before it."""
         hearing = asyncio.ensure_future(child.hello())
         stopping = asyncio.ensure_future(self._stopping.wait())
@@ -134,14 +128,20 @@ class Supervisor:
         if not hearing.done():
             hearing.cancel()
             return None
-        match hearing.result():
-            case Hello() as hello:
-                return hello
-            case Broken(message=message, unreachable=True):
-                raise DatabaseUnreachable(message)
-            case Broken(message=message):
-                raise ConfigurationError(message)
-        raise ConfigurationError("The first child died while it loaded the application.")
+        return hearing.result() or Broken("The first child died while it loaded the application.")
+
+    async def _refuse(self, word: Hello | Broken | None) -> int | None:
+        """The exit code of a worker that cannot start, said in the log; None where nothing speaks against it."""
+        if isinstance(word, Broken):
+            logger.error("%s", word.message)
+            return word.exit_code
+        try:
+            if word is not None:
+                await self._check_schema(word)
+        except SemelError as error:
+            logger.error("%s", error)
+            return _exit_code(error)
+        return None
 
     async def _check_schema(self, hello: Hello) -> None:
         link = self._link(hello, "schema check")

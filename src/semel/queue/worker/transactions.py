@@ -44,8 +44,9 @@ class Transactions:
 
     def run(self, held: Held, call: Callable[[Any], Any]) -> Any:
         """Call a sync handler with a connection; commit its work together with the job's end, or nothing."""
-        with self._session() as session, session.transaction():
+        with self._transaction() as session:
             result = call(session.connection)
+            held.settling = True
             pairs = run(settle([held.fence], self._details(held, result), remember=self._remember), session)
             if not pairs:
                 raise _lost(held)
@@ -54,8 +55,9 @@ class Transactions:
 
     async def run_async(self, held: Held, call: Callable[[Any], Awaitable[Any]]) -> Any:
         """`run`, for an async handler."""
-        async with self._session_async() as session, session.transaction():
+        async with self._transaction_async() as session:
             result = await call(session.connection)
+            held.settling = True
             operation = settle([held.fence], self._details(held, result), remember=self._remember)
             if not await run_async(operation, session):
                 raise _lost(held)
@@ -80,6 +82,33 @@ class Transactions:
         if encoded is None:
             return []
         return [Detail(held.job.id, held.job.claim, result=msgspec.Raw(encoded))]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[PsycopgSession]:
+        """A session with an open transaction. `Snooze` where it could not begin, such as on a connection that has gone."""
+        with self._session() as session:
+            began = False
+            try:
+                with session.transaction():
+                    began = True
+                    yield session
+            except DatabaseUnreachable as error:
+                if began:
+                    raise
+                raise _not_now(error) from error
+
+    @asynccontextmanager
+    async def _transaction_async(self) -> AsyncIterator[AsyncPsycopgSession]:
+        async with self._session_async() as session:
+            began = False
+            try:
+                async with session.transaction():
+                    began = True
+                    yield session
+            except DatabaseUnreachable as error:
+                if began:
+                    raise
+                raise _not_now(error) from error
 
     @contextmanager
     def _session(self) -> Iterator[PsycopgSession]:

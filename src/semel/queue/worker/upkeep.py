@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from semel.errors import DatabaseUnreachable
+from semel.errors import DatabaseUnreachable, SchemaMismatch
 from semel.queue.worker.links import Link
 from semel.queue.worker.messages import Numbers
 from semel.store.faults import HistoryDayMissing, LockBusy
@@ -18,6 +18,7 @@ from semel.store.guard_views import count_waiting
 from semel.store.statement import Operation
 from semel.store.upkeep import (
     BATCH,
+    HistoryDay,
     detach_history_day,
     drop_history_day,
     find_history_days,
@@ -98,11 +99,19 @@ class Upkeep:
         for day in await self.link.run(find_history_days(self.schema, keep=self.numbers.keep_done)):
             if day.state != "detaching" and not day.expired:
                 continue
-            await self.link.run(set_lock_timeout())
-            if day.state != "detached":
-                await self.link.run(detach_history_day(day))
-            await self.link.run(drop_history_day(day))
-            logger.info("upkeep: dropped the history's day %s", day.table)
+            try:
+                await self._end_day(day)
+            except LockBusy as error:
+                logger.info("upkeep: the history's day %s stays for now: %s", day.table, error.happened)
+            except SchemaMismatch:
+                logger.debug("upkeep: another supervisor ended the history's day %s", day.table)
+
+    async def _end_day(self, day: HistoryDay) -> None:
+        await self.link.run(set_lock_timeout())
+        if day.state != "detached":
+            await self.link.run(detach_history_day(day))
+        await self.link.run(drop_history_day(day))
+        logger.info("upkeep: dropped the history's day %s", day.table)
 
     async def _report_stuck(self) -> None:
         for stuck in await self.link.run(find_stuck(age=STUCK_AGE)):

@@ -82,10 +82,17 @@ class PsycopgSession:
         if begins_by_itself(self.connection):
             yield
             return
+        own: BaseException | None = None
         try:
             with self.connection.transaction():
-                yield
+                try:
+                    yield
+                except BaseException as error:
+                    own = error
+                    raise
         except psycopg.Error as error:
+            if error is own and not self.connection.broken:
+                raise  # of whoever uses the transaction: not about semel's tables
             _reraise(error, self.connection.broken)
 
 
@@ -131,10 +138,17 @@ class AsyncPsycopgSession:
         if begins_by_itself(self.connection):
             yield
             return
+        own: BaseException | None = None
         try:
             async with self.connection.transaction():
-                yield
+                try:
+                    yield
+                except BaseException as error:
+                    own = error
+                    raise
         except psycopg.Error as error:
+            if error is own and not self.connection.broken:
+                raise  # of whoever uses the transaction: not about semel's tables
             _reraise(error, self.connection.broken)
 
 
