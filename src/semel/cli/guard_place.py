@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from semel.cli.place import DEFAULT_SCHEMA, open_place
+from semel.cli.place import DEFAULT_SCHEMA, find_place
 
 if TYPE_CHECKING:
     from semel.store.run import Session
@@ -27,7 +27,7 @@ GuardDatabase = Annotated[
 
 @contextmanager
 def open_guard(database: str | None, schema: str | None) -> Iterator[Session]:
-    """A connection to where the operations are."""
+    """A connection to where the operations are; the queue need not be there."""
     if database and not database.partition(":")[0].startswith("postgres") and "://" in database:
         from semel.store.own_connections import open_own
 
@@ -38,5 +38,8 @@ def open_guard(database: str | None, schema: str | None) -> Iterator[Session]:
         finally:
             own.close()
         return
-    with open_place(database, schema) as session:
-        yield session
+    from semel.store.session import open_session
+
+    place = find_place(database, schema)
+    with open_session(place.url, schema=place.schema, name="semel cli") as opened:
+        yield opened

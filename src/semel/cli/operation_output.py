@@ -49,11 +49,14 @@ def find_job_beside(session: Session, record: OperationRecord) -> JobRecord | No
     """The semel job that the operation belongs to, where both are in one database."""
     from semel.operate.held import jobs_beside
     from semel.operate.held_jobs import job_of
+    from semel.store.guard_views import has_queue
     from semel.store.run import run
     from semel.store.views import find_job
 
     job_id = job_of(record.message)
-    return None if job_id is None or not jobs_beside(session) else run(find_job(job_id), session)
+    if job_id is None or not jobs_beside(session) or not run(has_queue(), session):
+        return None
+    return run(find_job(job_id), session)
 
 
 def print_operation(record: OperationRecord, job: JobRecord | None, *, as_json: bool) -> None:

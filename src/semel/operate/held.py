@@ -219,6 +219,6 @@ def _to_json(result: Any) -> str:
 
 
 def jobs_beside(session: Session) -> bool:
-    """Whether the queue's tables are in the operations' database: both come with PostgreSQL's schema."""
+    """Whether the queue's tables can be in the operations' database."""
     catalogue = getattr(session, "catalogue", None)
     return catalogue is not None and catalogue.dialect == "postgresql"

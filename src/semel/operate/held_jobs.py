@@ -32,7 +32,10 @@ def job_of(message: Any) -> int | None:
 
 
 def settle_job(act: Act, message: dict[str, Any], *, who: str, why: str) -> Steps[SettledJob | None]:
-    """Move the job as the decision says, in the transaction of the decision; None where it is of another installation."""
+    """Move the job as the decision says, in the transaction of the decision; None where it is in another database."""
+    rows = yield Statement("guard/has_queue")
+    if not rows[0][0]:
+        return None
     named = message.get("installation")
     if named is not None:
         rows = yield Statement("queue/installation")

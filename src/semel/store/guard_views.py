@@ -97,6 +97,16 @@ def count_waiting(*, idle: timedelta = UNCLAIMED) -> Operation[tuple[Waiting, ..
     return Operation("count_waiting", steps, alone=True)
 
 
+def has_queue() -> Operation[bool]:
+    """Whether the queue's tables are beside the operations; on PostgreSQL only."""
+
+    def steps() -> Steps[bool]:
+        rows = yield Statement("guard/has_queue")
+        return bool(rows[0][0])
+
+    return Operation("guard_has_queue", steps, alone=True)
+
+
 def from_json(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
