@@ -36,7 +36,8 @@ class _Paused(Generic[Kind]):
 
     def start(self, ask: Any) -> Generator[Ask | Call, Any, Any]:
         lookup = lookup_of(self.declaration)
-        requests = self.declaration.requests(Arguments(_NO_ARGUMENTS, (), {}), message=None)
+        nothing = Arguments(_NO_ARGUMENTS, (), {})
+        requests = self.declaration.requests(nothing, message=None, dialect=self.place.dialect)
 
         def make(request: Any, begun: Any) -> Kind:
             self.handle = self.kind(self.declaration, request, begun, ask)

@@ -69,10 +69,10 @@ class Declaration:
                 remedy="Raise lease=, lower longest_run=, or set extend=True.",
             )
 
-    def requests(self, arguments: Arguments, *, message: str | None) -> list[Request]:
+    def requests(self, arguments: Arguments, *, message: str | None, dialect: str) -> list[Request]:
         """The request of a new attempt, and one for each older secret: a record under any of them counts."""
         secrets_ = (self.secret, *self.older_secrets) if self.secret is not None else (None,)
-        return [self._request(arguments, secret, message) for secret in secrets_]
+        return [self._request(arguments, secret, message, dialect) for secret in secrets_]
 
     def nothing(self) -> Request:
         """A request for the handle of a repeat, which asks for nothing."""
@@ -92,7 +92,9 @@ class Declaration:
         value = arguments.pick(self.key, f"the key of {self.job_type}")
         return compute_key(value, secret=secret if secret is not None else self.secret, label=self.label)
 
-    def _request(self, arguments: Arguments, secret: Secret | None, message: str | None) -> Request:
+    def _request(
+        self, arguments: Arguments, secret: Secret | None, message: str | None, dialect: str
+    ) -> Request:
         key = self.compute_key(arguments, secret)
         scope = self.scope if isinstance(self.scope, str) else str(arguments.call(self.scope))
         return Request(
@@ -110,6 +112,7 @@ class Declaration:
             key_version=key.version,
             acts_from_start=self.acting == "from_start",
             message=message if self.keep_message else None,
+            dialect=dialect,
         )
 
     def _fingerprint(self, arguments: Arguments, secret: Secret | None) -> str | None:

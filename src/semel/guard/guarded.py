@@ -75,7 +75,7 @@ class Guarded(Generic[P, R]):
         ``leading`` is what an adapter fills in behind the operation, such as a job's context.
         """
         arguments = Arguments(self.signature, args, kwargs)
-        requests = self.declaration.requests(arguments, message=message)
+        requests = self.declaration.requests(arguments, message=message, dialect=self.place.dialect)
         runner = self._run_async if self.is_async else self._run
         return cast("R", runner(requests, args, kwargs, tx, leading))
 

@@ -43,6 +43,16 @@ class Place:
         """A test's connection that everything runs on, as savepoints; see `semel.testing.inside_transaction`."""
 
     @property
+    def dialect(self) -> str:
+        """Of the database that has the records."""
+        return self._own.dialect
+
+    @property
+    def dialect(self) -> str:
+        """ "postgresql", "mysql" or "sqlite"."""
+        return self._own.dialect
+
+    @property
     def confirms(self) -> bool:
         """Whether an insert is confirmed by a read: MySQL's count of rows does not tell new from old."""
         return self._own.dialect == "mysql"
