@@ -48,11 +48,6 @@ class Place:
         return self._own.dialect
 
     @property
-    def dialect(self) -> str:
-        """ "postgresql", "mysql" or "sqlite"."""
-        return self._own.dialect
-
-    @property
     def confirms(self) -> bool:
         """Whether an insert is confirmed by a read: MySQL's count of rows does not tell new from old."""
         return self._own.dialect == "mysql"
