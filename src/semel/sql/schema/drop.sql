@@ -8,6 +8,8 @@ DROP TABLE IF EXISTS {schema}.job_events;
 DROP TABLE IF EXISTS {schema}.schedules;
 DROP TABLE IF EXISTS {schema}.schedule_ticks;
 DROP TABLE IF EXISTS {schema}.installation;
+DROP TABLE IF EXISTS {schema}.operation_events;
+DROP TABLE IF EXISTS {schema}.operations;
 DROP SEQUENCE IF EXISTS {schema}.claim_seq;
 DROP FUNCTION IF EXISTS {schema}.jobs_move();
 DROP FUNCTION IF EXISTS {schema}.jobs_foreign_claim();
