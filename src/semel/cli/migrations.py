@@ -59,18 +59,37 @@ def migration(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write it; never over a file."),
     ] = None,
+    only: Annotated[
+        Literal["guard"] | None,
+        typer.Option("--only", help="The guard's tables alone, without the queue.", show_default=False),
+    ] = None,
+    dialect: Annotated[
+        Literal["postgresql", "mysql", "sqlite"],
+        typer.Option("--dialect", help="With --only guard: for which database; mysql is MariaDB too."),
+    ] = "postgresql",
     schema: Schema = None,
 ) -> None:
     """Print the schema as a migration file.
 
-    For plain sql, alembic, django, goose or rails. The way down deletes semel's tables with every job in them.
+    For plain sql, alembic, django, goose or rails. The way down deletes semel's tables with every job and operation in
+    them.
 
     Example: semel migration alembic -o migrations/versions/0042_semel.py
     """
     from semel.errors import ConfigurationError
-    from semel.store.export import export
+    from semel.store.export import export, export_guard
 
-    text = export(format_, schema or DEFAULT_SCHEMA, since=since, down=down)
+    if only is None and dialect != "postgresql":
+        raise ConfigurationError(
+            f"The queue is for PostgreSQL, and --dialect is {dialect}.",
+            remedy="Add --only guard: the guard's tables alone.",
+        )
+    if only is not None and since:
+        raise ConfigurationError("--since counts the queue's schema versions.", remedy="Leave out --only.")
+    if only is None:
+        text = export(format_, schema or DEFAULT_SCHEMA, since=since, down=down)
+    else:
+        text = export_guard(format_, dialect, schema or DEFAULT_SCHEMA, down=down)
     if output is None:
         typer.echo(text, nl=False)
         return

@@ -12,23 +12,30 @@ from typing import Final, Literal, cast, get_args
 from semel.errors import ConfigurationError
 from semel.sql import Catalogue, read
 from semel.sql.script import split, without_comments
+from semel.store.guard_tables import create_statements, drop_statements
 from semel.store.migrate import Step, load_steps
 from semel.version import __version__
 
 Format = Literal["sql", "alembic", "django", "goose", "rails"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 
-_DOWN_DELETES = "The way down deletes every job, its history and its events."
+_JOBS_DELETED = "The way down deletes every job, every operation, their history and their events."
+_OPERATIONS_DELETED = (
+    "The way down deletes every operation: what is delivered again after it is acted on again."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """What a file is made of: a title, the statements up, and those down (none: there is no way back)."""
 
+    name: str
     title: str
-    version: int
     up: tuple[str, ...]
     down: tuple[str, ...]
+    warning: str = _JOBS_DELETED
+    transactional: bool = True
+    """Whether the database rolls a half-made schema back."""
 
 
 def export(
@@ -44,14 +51,43 @@ def export(
     Up and down in one file, but for "sql", where ``down`` chooses. There is a way down only from nothing on
     (``since`` 0). The file notes its steps in the schema's migrations, so `semel migrate` goes on from there.
     """
-    if format not in FORMATS:
+    return _write(format, _script(schema, since, load_steps(directory)), down)
+
+
+def export_guard(
+    format: str,  # noqa: A002 - the word of the command line
+    dialect: str = "postgresql",
+    schema: str = "semel",
+    *,
+    down: bool = False,
+) -> str:
+    """The text of one migration file with the guard's tables alone, for an application without the queue.
+
+    On PostgreSQL they are those of the queue's schema version 2, but no version is noted: such a schema is the guard's only.
+    """
+    return _write(format, _guard_script(dialect, schema), down)
+
+
+def _write(format_: str, script: Script, down: bool) -> str:
+    if format_ not in FORMATS:
         raise ConfigurationError(
-            f"{format!r} is not a format of migration files.", remedy=f"One of: {', '.join(FORMATS)}."
+            f"{format_!r} is not a format of migration files.", remedy=f"One of: {', '.join(FORMATS)}."
         )
-    script = _script(schema, since, load_steps(directory))
-    if format == "sql":
+    if format_ == "sql":
         return _sql(script, down)
-    return _WRITERS[cast("Format", format)](script)
+    return _WRITERS[cast("Format", format_)](script)
+
+
+def _guard_script(dialect: str, schema: str) -> Script:
+    where = f"the schema {schema}" if dialect == "postgresql" else dialect
+    return Script(
+        name="guard",
+        title=f"semel {__version__}: the guard's tables for {where}.",
+        up=tuple(create_statements(dialect, schema)),
+        down=tuple(drop_statements(dialect, schema)),
+        warning=_OPERATIONS_DELETED,
+        transactional=dialect != "mysql",
+    )
 
 
 def _script(schema: str, since: int, steps: Sequence[Step]) -> Script:
@@ -71,7 +107,7 @@ def _script(schema: str, since: int, steps: Sequence[Step]) -> Script:
     down = () if since else tuple(split(catalogue.fill(read("schema/drop.sql"))))
     newest = wanted[-1].version
     title = f"semel {__version__}: the schema {schema} from version {since} to {newest}."
-    return Script(title, newest, tuple(up), down)
+    return Script(f"{newest:04}", title, tuple(up), down)
 
 
 def _sql(script: Script, down: bool) -> str:
@@ -80,9 +116,9 @@ def _sql(script: Script, down: bool) -> str:
     statements = script.down if down else script.up
     head = f"-- {script.title}{' The way down.' if down else ''}\n"
     if down:
-        head += f"-- {_DOWN_DELETES}\n"
+        head += f"-- {script.warning}\n"
     body = "".join(f"{statement};\n\n" for statement in statements)
-    return f"{head}BEGIN;\n\n{body}COMMIT;\n"
+    return f"{head}BEGIN;\n\n{body}COMMIT;\n" if script.transactional else f"{head}\n{body.rstrip()}\n"
 
 
 def _alembic(script: Script) -> str:
@@ -91,12 +127,12 @@ def _alembic(script: Script) -> str:
 
     return f'''"""{script.title}
 
-{_DOWN_DELETES}
+{script.warning}
 """
 
 from alembic import context, op
 
-revision = "semel_{script.version:04}"
+revision = "semel_{script.name}"
 down_revision = None  # put the revision here that this one follows
 branch_labels = None
 depends_on = None
@@ -126,7 +162,7 @@ def _django(script: Script) -> str:
     reverse = f"\n            reverse_sql=[\n{listed(script.down)}\n            ]," if script.down else ""
     return f'''"""{script.title}
 
-{_DOWN_DELETES}
+{script.warning}
 """
 
 from django.db import migrations
@@ -154,7 +190,7 @@ def _goose(script: Script) -> str:
     down = body(script.down) or "SELECT 'there is no way back from this version; restore a backup';"
     return (
         f"-- {script.title}\n-- +goose Up\n\n{body(script.up)}\n\n"
-        f"-- +goose Down\n-- {_DOWN_DELETES}\n\n{down}\n"
+        f"-- +goose Down\n-- {script.warning}\n\n{down}\n"
     )
 
 
@@ -166,9 +202,9 @@ def _rails(script: Script) -> str:
 
     down = body(script.down) or "    raise ActiveRecord::IrreversibleMigration"
     return f"""# {script.title}
-# {_DOWN_DELETES}
-# Functions and triggers are not kept in schema.rb: set config.active_record.schema_format = :sql.
-class SemelSchema{script.version} < ActiveRecord::Migration[7.0]
+# {script.warning}
+# What is more than tables is not kept in schema.rb: set config.active_record.schema_format = :sql.
+class SemelSchema{script.name.lstrip("0").capitalize()} < ActiveRecord::Migration[7.0]
   def up
 {body(script.up)}
   end

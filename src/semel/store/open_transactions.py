@@ -27,6 +27,18 @@ def describe_open_transaction(tx: object) -> str | None:
     return None
 
 
+def is_django_alias(text: str) -> bool:
+    """Whether a string names a database of Django's, where Django is in use and set up."""
+    if "django.db" not in sys.modules:
+        return False
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        return text in sys.modules["django.db"].connections
+    except ImproperlyConfigured:  # imported by somebody, and never set up
+        return False
+
+
 def _when(is_open: bool, words: str) -> str | None:
     return words if is_open else None
 
@@ -43,11 +55,22 @@ def _mysql_open(connection: Any) -> bool:
     return not bool(connection.autocommit_mode)
 
 
+def is_django_alias(text: str) -> bool:
+    """Whether Django is loaded and set up here, and has a database of this name. A DSN or a path is none."""
+    database = sys.modules.get("django.db")
+    if database is None:
+        return False
+    try:
+        return text in database.connections
+    except sys.modules["django.core.exceptions"].ImproperlyConfigured:  # loaded by some library, never set up
+        return False
+
+
 def _django(tx: Any) -> str | None:
     """An atomic block, or autocommit switched off. The blocks that Django's TestCase wraps around a test do not count."""
     connection: Any = tx
     if isinstance(tx, str):
-        if "django.db" not in sys.modules:
+        if not is_django_alias(tx):
             return None
         connection = sys.modules["django.db"].connections[tx]
     blocks = getattr(connection, "atomic_blocks", [])

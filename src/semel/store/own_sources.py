@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from semel.errors import ConfigurationError, DatabaseUnreachable, UnsafeClaim
 from semel.sql import Catalogue
 from semel.store.connect import connect, connect_async
+from semel.store.open_transactions import is_django_alias
 from semel.store.own_sessions import (
     AsyncOwnPsycopgSession,
     AsyncOwnSession,
@@ -23,6 +23,7 @@ from semel.store.own_sessions import (
     OwnSession,
     make_sqlite,
 )
+from semel.store.open_transactions import is_django_alias
 from semel.store.pools import Database
 from semel.store.statement import Statement
 
@@ -207,7 +208,7 @@ def _from_text(text: str) -> Source:
 
 def _from_word(text: str) -> Source:
     """A Django alias, a libpq string, or the path of a file; a path has a slash, a dot or a file behind it."""
-    if "django.db" in sys.modules and text in sys.modules["django.db"].connections:
+    if is_django_alias(text):
         return _django(text)
     if text.startswith("file:"):
         return sqlite_source(text, uri=True)

@@ -1,7 +1,7 @@
 -- Schema version 2: the guard. One row per business operation; its unique constraint is the guard.
--- See docs/adr/0005-guard.md for the columns.
+-- IF NOT EXISTS: an application can have had the guard alone before. See docs/adr/0005-guard.md for the columns.
 
-CREATE TABLE {schema}.operations (
+CREATE TABLE IF NOT EXISTS {schema}.operations (
     id              bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     scope           text        NOT NULL DEFAULT '',
     job_type        text        NOT NULL CHECK (job_type <> ''),
@@ -43,11 +43,11 @@ CREATE TABLE {schema}.operations (
     CONSTRAINT operations_released_has_no_token CHECK (state <> 'released' OR token IS NULL)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE {schema}.operations IS 'One row per business operation: who claimed it, and how it ended.';
-CREATE INDEX operations_open ON {schema}.operations (lease_until) WHERE state IN ('claimed', 'held', 'released');
-CREATE INDEX operations_completed ON {schema}.operations (completed_at) WHERE state = 'completed';
+CREATE INDEX IF NOT EXISTS operations_open ON {schema}.operations (lease_until) WHERE state IN ('claimed', 'held', 'released');
+CREATE INDEX IF NOT EXISTS operations_completed ON {schema}.operations (completed_at) WHERE state = 'completed';
 
 -- What happened to operations beside the plain way; outlives the row.
-CREATE TABLE {schema}.operation_events (
+CREATE TABLE IF NOT EXISTS {schema}.operation_events (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     operation_id  bigint      NOT NULL,
     scope         text        NOT NULL,
@@ -60,4 +60,4 @@ CREATE TABLE {schema}.operation_events (
     why           text,
     detail        jsonb
 );
-CREATE INDEX operation_events_operation_id ON {schema}.operation_events (operation_id);
+CREATE INDEX IF NOT EXISTS operation_events_operation_id ON {schema}.operation_events (operation_id);
