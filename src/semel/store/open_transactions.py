@@ -55,17 +55,6 @@ def _mysql_open(connection: Any) -> bool:
     return not bool(connection.autocommit_mode)
 
 
-def is_django_alias(text: str) -> bool:
-    """Whether Django is loaded and set up here, and has a database of this name. A DSN or a path is none."""
-    database = sys.modules.get("django.db")
-    if database is None:
-        return False
-    try:
-        return text in database.connections
-    except sys.modules["django.core.exceptions"].ImproperlyConfigured:  # loaded by some library, never set up
-        return False
-
-
 def _django(tx: Any) -> str | None:
     """An atomic block, or autocommit switched off. The blocks that Django's TestCase wraps around a test do not count."""
     connection: Any = tx

@@ -23,7 +23,6 @@ from semel.store.own_sessions import (
     OwnSession,
     make_sqlite,
 )
-from semel.store.open_transactions import is_django_alias
 from semel.store.pools import Database
 from semel.store.statement import Statement
 
