@@ -1,11 +1,11 @@
-"""Finds and loads the sign-up application: in the source tree's examples/, or as the wheel brings it."""
+"""Finds and loads the applications that the demo runs: in the source tree's examples/, or as the wheel brings them."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -54,25 +54,31 @@ class Example:
         return users
 
 
-def find_folder() -> Path:
-    """The folder that holds the package ``signup``."""
+def find_folder(name: str) -> Path:
+    """The folder that holds the example of that name, a package."""
     package = Path(semel.__file__).parent
     for folder in (package / "examples", package.parent.parent / "examples"):
-        if (folder / "signup" / "jobs.py").is_file():
+        if (folder / name / "jobs.py").is_file():
             return folder
     raise ConfigurationError(
-        "The sign-up application that the demo runs is not there.",
+        f"The application {name} that the demo runs is not there.",
         remedy="Install the package anew: pip install --force-reinstall 'semel[demo]'",
     )
 
 
-def load_example(database: str) -> Example:
-    """Import the application, at the demo's speed, and point it to a database."""
-    folder = find_folder()
-    os.environ[SPEED_VARIABLE] = str(SPEED)
+def load_modules(name: str, modules: Sequence[str], told: Mapping[str, str]) -> tuple[Path, list[Any]]:
+    """Import some modules of an example that is told something by variables; answers its folder, and them."""
+    folder = find_folder(name)
+    os.environ.update(told)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    modules = [importlib.import_module(f"signup.{name}") for name in ("jobs", "users", "registration")]
+    return folder, [importlib.import_module(f"{name}.{module}") for module in modules]
+
+
+def load_example(database: str) -> Example:
+    """Import the sign-up application, at the demo's speed, and point it to a database."""
+    names = ("jobs", "users", "registration")
+    folder, modules = load_modules("signup", names, {SPEED_VARIABLE: str(SPEED)})
     example = Example(folder, *modules)
     example.jobs.app.point_to(database)
     return example

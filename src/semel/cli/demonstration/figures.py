@@ -14,7 +14,7 @@ from semel.store.drivers.psycopg3 import PsycopgSession
 from semel.store.run import run
 from semel.store.views import find_job, list_jobs
 
-KIND = "welcome_email"
+SIGN_UPS = JobFilter(kind="welcome_email")
 _MOST_JOBS = 200
 
 
@@ -118,9 +118,9 @@ class Figures:
     user_list: list[UserFigures]
 
 
-def look(session: PsycopgSession) -> View:
+def look(session: PsycopgSession, wanted: JobFilter = SIGN_UPS) -> View:
     """The jobs, now."""
-    page = run(list_jobs(JobFilter(kind=KIND), limit=_MOST_JOBS), session)
+    page = run(list_jobs(wanted, limit=_MOST_JOBS), session)
     conditions = Counter(job.condition(page.as_of) for job in page.jobs)
     return View({job.id: job for job in page.jobs}, conditions)
 

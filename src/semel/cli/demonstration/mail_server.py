@@ -64,6 +64,13 @@ class Record:
         self.offers.append(Offer(recipient, message_id, reply is ACCEPTED, time.monotonic()))
         return reply
 
+    @property
+    def verdicts(self) -> str:
+        """In words."""
+        offers = tuple(self.offers)
+        accepted = sum(offer.accepted for offer in offers)
+        return f"{accepted} accepted, {len(offers) - accepted} refused"
+
     def accepted(self, recipient: str) -> int:
         """How many messages the recipient has got."""
         return sum(offer.accepted for offer in tuple(self.offers) if offer.recipient == recipient)

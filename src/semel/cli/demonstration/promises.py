@@ -12,7 +12,7 @@ TAKEOVER_SLACK = 30.0
 
 NOT_GUARANTEED = (
     "That an email is sent once. A mail server accepts a message, and the worker dies before it has written that "
-    "down: the next attempt sends it again, and no queue can know. The guard, a later part of semel, is for that.",
+    "down: the next attempt sends it again, and no queue can know. The guard is for that: see the second act.",
     "When an email arrives: a refused one waits for its backoff, one whose worker died for its lease.",
 )
 

@@ -14,10 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from semel.cli.demonstration.figures import View
-from semel.cli.demonstration.mail_server import Record
 from semel.core.states import Status
 
-CONDITIONS: Final = ("due", "retrying", "running", "expired", "failed", "done")
+CONDITIONS: Final = ("due", "delayed", "retrying", "running", "expired", "failed", "held", "done")
 EVENTS: Final = 12
 _PLAIN_EVERY: Final = 2.0
 
@@ -26,7 +25,7 @@ class Screen(Protocol):
     """Where the story is told."""
 
     def say(self, sentence: str) -> None: ...
-    def show(self, view: View, record: Record) -> None: ...
+    def show(self, view: View, name: str, verdicts: str) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -39,7 +38,7 @@ class Silent:
     def say(self, sentence: str) -> None:
         """Nothing."""
 
-    def show(self, view: View, record: Record) -> None:
+    def show(self, view: View, name: str, verdicts: str) -> None:
         """Nothing."""
 
     def __enter__(self) -> Self:
@@ -65,8 +64,8 @@ class Plain(Silent):
             f"{time.monotonic() - self._began:5.1f} s  {sentence}", markup=False, soft_wrap=True
         )
 
-    def show(self, view: View, record: Record) -> None:
-        line = f"jobs: {_counts(view)} · mail server: {_verdicts(record)}"
+    def show(self, view: View, name: str, verdicts: str) -> None:
+        line = f"jobs: {_counts(view)} · {name}: {verdicts}"
         if time.monotonic() - self._shown_at >= _PLAIN_EVERY and line != self._shown:
             self._shown_at, self._shown = time.monotonic(), line
             self.say(f"       {line}")
@@ -84,13 +83,13 @@ class Picture:
     def say(self, sentence: str) -> None:
         self._events.append((time.monotonic() - self._began, sentence))
 
-    def show(self, view: View, record: Record) -> None:
-        done = len(view.having(Status.DONE))
+    def show(self, view: View, name: str, verdicts: str) -> None:
+        done = len(view.having(Status.DONE)) + len(view.having(Status.HELD))
         counts = Table.grid(padding=(0, 2))
         counts.add_row(
             "jobs", ProgressBar(total=len(view.jobs) or 1, completed=done, width=30), _counts(view)
         )
-        counts.add_row("mail server", "", _verdicts(record))
+        counts.add_row(name, "", verdicts)
         self._now = counts
 
     def _draw(self) -> RenderableType:
@@ -122,9 +121,3 @@ def _counts(view: View) -> str:
     return (
         ", ".join(f"{view.conditions[name]} {name}" for name in CONDITIONS if view.conditions[name]) or "none"
     )
-
-
-def _verdicts(record: Record) -> str:
-    offers = tuple(record.offers)
-    accepted = sum(offer.accepted for offer in offers)
-    return f"{accepted} accepted, {len(offers) - accepted} refused"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from semel.cli.demonstration.example import SPEED, Example
+from semel.cli.demonstration.example import LOCATION, MAIL_VARIABLE, SPEED, SPEED_VARIABLE, Example
 from semel.cli.demonstration.figures import DeadLetter, Notes, Sources, View, look, look_at, users_by_job
 from semel.cli.demonstration.mail_server import MailServer
 from semel.cli.demonstration.promises import PromiseBroken
@@ -115,9 +115,10 @@ class Story:
     @contextmanager
     def _worker(self) -> Iterator[WorkerProcess]:
         self.workers += 1
-        environment = worker_environment(self.example.folder, f"127.0.0.1:{self.mail.port}")
+        told = {SPEED_VARIABLE: str(SPEED), MAIL_VARIABLE: f"127.0.0.1:{self.mail.port}"}
+        environment = worker_environment(self.example.folder, told)
         log = self.stage.folder / f"worker-{self.workers}.log"
-        with WorkerProcess(worker_command(self.stage.url), environment, log) as worker:
+        with WorkerProcess(worker_command(self.stage.url, LOCATION), environment, log) as worker:
             self.screen.say(f"worker {self.workers} starts (process {worker.pid})")
             yield worker
 
@@ -187,7 +188,7 @@ class Story:
     def _wait(self, worker: WorkerProcess, what: str, reached: Callable[[View], bool]) -> None:
         while True:
             view = look(self.session)
-            self.screen.show(view, self.mail.record)
+            self.screen.show(view, "mail server", self.mail.record.verdicts)
             if reached(view):
                 return
             if worker.ended:

@@ -12,14 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from semel.cli.demonstration.example import LOCATION, MAIL_VARIABLE, SPEED, SPEED_VARIABLE
 from semel.embedded.postmaster import is_alive
 from semel.embedded.process import OwnedProcess
 from semel.embedded.waiting import wait_until
 
 CONCURRENCY: Final = 4
 STOP_GRACE: Final = 2.0
-COMMAND: Final = (sys.executable, "-m", "semel.cli", "worker", LOCATION)
+COMMAND: Final = (sys.executable, "-m", "semel.cli", "worker")
 _END_SECONDS: Final = 10.0
 _LOG_LINES: Final = 8
 
@@ -92,17 +91,17 @@ class WorkerProcess:
             self.kill()
 
 
-def worker_environment(folder: Path, smtp: str) -> dict[str, str]:
+def worker_environment(folder: Path, told: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without settings of other workers, and what the application is told."""
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SEMEL_")}
-    return {**inherited, "PYTHONPATH": path, MAIL_VARIABLE: smtp, SPEED_VARIABLE: str(SPEED)}
+    return {**inherited, "PYTHONPATH": path, **told}
 
 
-def worker_command(database: str) -> list[str]:
-    """The command line of `semel worker` for the application."""
-    grace = f"{STOP_GRACE} s"
-    return [*COMMAND, "--database", database, "--concurrency", str(CONCURRENCY), "--stop-grace", grace]
+def worker_command(database: str, location: str, *, concurrency: int = CONCURRENCY) -> list[str]:
+    """The command line of `semel worker` for an application."""
+    options = {"database": database, "concurrency": str(concurrency), "stop-grace": f"{STOP_GRACE} s"}
+    return [*COMMAND, location, *(word for name, value in options.items() for word in (f"--{name}", value))]
 
 
 def descendants(pid: int) -> list[int]:
