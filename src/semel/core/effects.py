@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
@@ -51,7 +51,7 @@ class Hold:
     name = "hold"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """The outside system can be asked by reference.
 
@@ -61,6 +61,7 @@ class Lookup:
     """
 
     find: Find = field(repr=False)
+    _: KW_ONLY
     settle: Duration
     looks: int = 5
     backoff: Duration = timedelta(seconds=30)
