@@ -1,0 +1,199 @@
+"""Transactions of the caller's, and connections that the guard must not use."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from tests.guard_cases.conftest import Case, connect
+
+import semel
+from semel import Busy, Row, UnsafeClaim
+
+
+@contextmanager
+def transaction(case: Case) -> Iterator[Any]:
+    """The application's own, committed at the end."""
+    if case.is_postgresql:
+        with psycopg.connect(case.target) as connection:
+            yield connection
+        return
+    connection = sqlite3.connect(case.target, isolation_level=None, timeout=0.1)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    else:
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def paid(case: Case) -> str:
+    """A table of the application's."""
+    name = f"paid_{case.job.replace('-', '_')}"
+    case.ask(f"CREATE TABLE {name} (number integer)")
+    return name
+
+
+def pay_into(case: Case, table: str) -> Any:
+    @case.once.operation(case.job, key="order", effect=Row())
+    def pay(op: semel.Operation, order: int) -> str:
+        op.connection.execute(f"INSERT INTO {table} VALUES ({order})")
+        case.at("paid")
+        return f"paid {order}"
+
+    return pay
+
+
+def numbers(case: Case, table: str) -> list[int]:
+    return [row[0] for row in case.ask(f"SELECT number FROM {table} ORDER BY 1")]
+
+
+def test_c66_an_outside_effect_inside_an_open_transaction_is_refused(case: Case) -> None:
+    with transaction(case) as connection:
+        connection.execute("SELECT 1")
+        guarded = semel.Once(connection)
+
+        @guarded.operation(case.job, key="order")
+        def charge(op: semel.Operation, order: int) -> None:
+            case.effect(op.reference)
+
+        with pytest.raises(UnsafeClaim, match="is in a transaction"):
+            charge(1)
+        guarded.close()
+    assert (case.records(), case.effects) == (0, [])
+
+
+def test_c66_a_row_inside_it_is_rolled_back_with_it(case: Case, paid: str) -> None:
+    pay = pay_into(case, paid)
+    with pytest.raises(ZeroDivisionError), transaction(case) as connection:
+        pay.on(connection)(1)
+        raise ZeroDivisionError
+    assert (case.records(), numbers(case, paid)) == (0, [])
+    with transaction(case) as connection:
+        pay.on(connection)(1)
+    assert (case.state, numbers(case, paid)) == ("completed", [1])
+
+
+def test_c67_an_outside_effect_cannot_be_bound_to_a_transaction(case: Case) -> None:
+    charge = case.charge()
+    with transaction(case) as connection, pytest.raises(UnsafeClaim, match="outside the database"):
+        charge.on(connection)
+    assert case.records() == 0
+
+
+def test_f26_a_row_writes_on_the_connection_that_holds_its_claim(case: Case, paid: str) -> None:
+    seen = []
+
+    @case.once.operation(case.job, key="order", effect=Row())
+    def pay(op: semel.Operation, order: int) -> None:
+        seen.append(op.connection)
+
+    with transaction(case) as connection:
+        pay.on(connection)(1)
+        assert seen == [connection]
+
+
+def test_f27_a_row_without_a_transaction_is_refused(case: Case, paid: str) -> None:
+    pay = pay_into(case, paid)
+    connection = connect(case.target)
+    with pytest.raises(UnsafeClaim, match="without an open transaction"):
+        pay.on(connection)(1)
+    connection.close()
+    assert (case.records(), numbers(case, paid)) == (0, [])
+
+
+def test_f33_the_callers_own_rows_survive_a_repeat_and_a_refusal(case: Case, paid: str) -> None:
+    pay = pay_into(case, paid)
+    pay(1)
+    with transaction(case) as connection:
+        connection.execute(f"INSERT INTO {paid} VALUES (7)")
+        assert pay.on(connection)(1) == "paid 1"
+        connection.execute(f"INSERT INTO {paid} VALUES (8)")
+    assert numbers(case, paid) == [1, 7, 8]
+
+
+def test_c42_an_uncommitted_claim_is_busy_and_its_rollback_frees_the_key(case: Case, paid: str) -> None:
+    pay = pay_into(case, paid)
+    with pytest.raises(ZeroDivisionError), transaction(case) as first:
+        pay.on(first)(1)
+        if case.is_postgresql:
+            with transaction(case) as second, pytest.raises(Busy):
+                pay.on(second)(1)
+        else:  # one writer a file: the second does not even begin
+            with pytest.raises(sqlite3.OperationalError, match="locked"), transaction(case):
+                pass
+        raise ZeroDivisionError
+    with transaction(case) as second:
+        assert pay.on(second)(1) == "paid 1"
+    assert numbers(case, paid) == [1]
+
+
+def test_c42_an_uncommitted_claim_that_commits_is_a_repeat_to_the_next(case: Case, paid: str) -> None:
+    pay = pay_into(case, paid)
+    with transaction(case) as first:
+        pay.on(first)(1)
+    with transaction(case) as second:
+        assert pay.on(second)(1) == "paid 1"
+    assert numbers(case, paid) == [1]
+
+
+def test_c21_in_the_same_database_an_exception_takes_the_effect_back(case: Case, paid: str) -> None:
+    pay = pay_into(case, paid)
+
+    def fail() -> None:
+        raise ValueError("after the effect")
+
+    case.hooks["paid"] = fail
+    with pytest.raises(ValueError, match="after the effect"):
+        pay(1)
+    assert (case.records(), numbers(case, paid)) == (0, [])
+    assert pay(1) == "paid 1"
+    assert numbers(case, paid) == [1]
+
+
+def test_c63_a_violation_of_another_constraint_is_no_repeat(case: Case, paid: str) -> None:
+    case.ask(f"CREATE UNIQUE INDEX {paid}_number ON {paid} (number)")
+    case.ask(f"INSERT INTO {paid} VALUES (1)")
+    pay = pay_into(case, paid)
+    with pytest.raises((psycopg.errors.UniqueViolation, sqlite3.IntegrityError)):
+        pay(1)
+    assert (case.records(), numbers(case, paid)) == (0, [1])
+
+
+def test_c31_nothing_depends_on_a_session(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step on a connection of its own, as behind a pooler."""
+    from semel.store.own_sessions import OwnPsycopgSession, OwnSqliteSession
+
+    for session in (OwnPsycopgSession, OwnSqliteSession):
+        monkeypatch.setattr(session, "is_clean", lambda self: False)
+    charge = case.charge(semel.AcceptDuplicate())
+    assert [charge(1), charge(1)] == ["charge of 1"] * 2
+    case.dies("acted", lambda: charge(2))
+    case.later(61)
+    assert charge(2) == "charge of 2"
+    assert len(case.effects) == 3
+
+
+def test_f37_a_server_that_takes_no_writes_is_refused(case: Case) -> None:
+    if not case.is_postgresql:
+        pytest.skip("SQLite has no replicas")
+    mark = "&" if "?" in case.target else "?"
+    replica = semel.Once(f"{case.target}{mark}options=-c%20default_transaction_read_only%3Don")
+
+    @replica.operation(case.job, key="order")
+    def charge(op: semel.Operation, order: int) -> None:
+        case.effect(op.reference)
+
+    with pytest.raises(UnsafeClaim, match="takes no writes"):
+        charge(1)
+    assert case.effects == []
+    replica.close()
