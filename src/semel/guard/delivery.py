@@ -23,7 +23,7 @@ from semel.errors import (
     SemelError,
 )
 from semel.guard.declaration import Declaration
-from semel.guard.flow import Ask, Call, Flow
+from semel.guard.flow import Ask, Call, Flow, patiently
 from semel.guard.operation import Handle
 from semel.store import guard_end
 from semel.store.faults import LockBusy
@@ -178,13 +178,13 @@ def _look(
         error = f"the look-up answered {finding!r}, which is not DONE, NOT_DONE or UNKNOWN"
         logger.error("%s: %s", declaration.job_type, error)
         finding = Answer.UNKNOWN
-    told = yield Ask(looked(request, finding, result=result, error=error))
+    told = yield from patiently(looked(request, finding, result=result, error=error))
     if isinstance(told, Again):
         raise ClaimLost(
             f"The look-up of {declaration.job_type} took longer than its lease, and another attempt took over.",
             holds="Nothing was done by this one.",
         )
-    return told  # type: ignore[no-any-return]
+    return told
 
 
 def _act(declaration: Declaration, handle: Handle, handler: Handler) -> Flow[Any]:
@@ -212,10 +212,10 @@ def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> F
     request = handle.request
     try:
         if failed(acting=handle.passed, not_done=certain) is Move.RELEASE:
-            yield Ask(guard_end.release(request, error=shown))
+            yield from patiently(guard_end.release(request, error=shown))
             _log(logging.INFO, declaration, request, "released", shown)
         else:
-            yield Ask(guard_end.uncertain(request, error=shown))
+            yield from patiently(guard_end.uncertain(request, error=shown))
             _log(logging.WARNING, declaration, request, "uncertain", shown)
     except SemelError as storing:
         logger.error("%s: its end could not be stored, its lease decides: %s", declaration.job_type, storing)

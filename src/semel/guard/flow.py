@@ -7,11 +7,14 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from semel.store.faults import LockBusy
 from semel.store.statement import Operation
 
 Answer = TypeVar("Answer")
+_PATIENCE: Final = 20
+"""Tries for a lock that others hold, each of half a second or a second in the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,16 @@ class Call:
 Flow = Generator[Ask | Call, Any, Answer]
 AskStore = Callable[[Operation[Any]], Any]
 AskStoreAsync = Callable[[Operation[Any]], Awaitable[Any]]
+
+
+def patiently(operation: Operation[Answer]) -> Flow[Answer]:
+    """Ask what a claim's holder must be able to write, though others hold its row (SQLite: its file) for some seconds."""
+    for _ in range(_PATIENCE - 1):
+        try:
+            return (yield Ask(operation))  # type: ignore[no-any-return]
+        except LockBusy:
+            continue
+    return (yield Ask(operation))  # type: ignore[no-any-return]
 
 
 def drive(flow: Flow[Answer], ask: AskStore) -> Answer:

@@ -12,7 +12,7 @@ from semel.core.effects import Row
 from semel.core.operations import Reply
 from semel.errors import ClaimLost, ConfigurationError
 from semel.guard.declaration import Declaration
-from semel.guard.flow import Ask, AskStore, AskStoreAsync, Flow, drive, drive_async
+from semel.guard.flow import Ask, AskStore, AskStoreAsync, Flow, drive, drive_async, patiently
 from semel.guard.results import encode_result
 from semel.store import guard_end
 from semel.store.guard_request import Begun, Lost, Request
@@ -85,7 +85,7 @@ class Handle:
             self.passed = self._acted = True
             return
         asked = time.monotonic()
-        if self.lost or not (yield Ask(guard_end.act(self.request))):
+        if self.lost or not (yield from patiently(guard_end.act(self.request))):
             yield from self._lose("acting")
         self.passed = self._acted = True
         self.renewed(asked)
@@ -94,7 +94,7 @@ class Handle:
         if self.in_row:
             return
         asked = time.monotonic()
-        if not (yield Ask(guard_end.extend(self.request))):
+        if not (yield from patiently(guard_end.extend(self.request))):
             yield from self._lose(what)
         self.renewed(asked)
 
@@ -102,13 +102,14 @@ class Handle:
         if self.completed:
             return self.result
         encoded, dropped = encode_result(result, self.declaration)
+        stored: dict[str, Any] = {"result": encoded, "result_dropped": dropped}
         if self.in_row:
-            if not (yield Ask(guard_end.complete_row(self.request, result=encoded, result_dropped=dropped))):
+            if not (yield Ask(guard_end.complete_row(self.request, **stored))):
                 raise self._claim_lost(
                     "its completion is not in the transaction that claimed it: was there a commit midway?"
                 )
-        elif not (yield Ask(guard_end.complete(self.request, result=encoded, result_dropped=dropped))):
-            late = yield Ask(guard_end.complete_late(self.request, result=encoded, result_dropped=dropped))
+        elif not (yield from patiently(guard_end.complete(self.request, **stored))):
+            late = yield from patiently(guard_end.complete_late(self.request, **stored))
             if isinstance(late, Lost):
                 self.lost = True
                 raise self._claim_lost(
@@ -120,7 +121,7 @@ class Handle:
 
     def _lose(self, tried: str) -> Flow[None]:
         self.lost = True
-        yield Ask(guard_end.lost(self.request, tried=tried))
+        yield from patiently(guard_end.lost(self.request, tried=tried))
         raise self._claim_lost("another attempt has taken it over, or a person decided")
 
     def _claim_lost(self, reason: str) -> ClaimLost:
