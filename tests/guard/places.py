@@ -151,7 +151,7 @@ async def _connect_asyncpg(url: str) -> Any:
 
 def sqlalchemy_sync(name: str, dialect: str, url: Callable[[Any], str]) -> Callable[[Any], Place]:
     def make(where: Any) -> Place:
-        engine = sa.create_engine(url(where))
+        engine = sa.create_engine(url(where), connect_args={"timeout": 0.5} if dialect == "sqlite" else {})
         own = open_own(engine)
 
         @contextmanager
@@ -212,11 +212,14 @@ def django_alias(
         defaults = {"ATOMIC_REQUESTS": False, "AUTOCOMMIT": True, "CONN_MAX_AGE": 0, "TIME_ZONE": None}
         more = {"CONN_HEALTH_CHECKS": False, "OPTIONS": {}, "TEST": {"MIGRATE": True, "NAME": None}}
         empty = dict.fromkeys(("NAME", "USER", "PASSWORD", "HOST", "PORT"), "")
-        connections.settings[alias] = defaults | more | empty | database(where)
+        configured = defaults | more | empty | database(where)
+        connections.settings[alias] = configured
         own = open_own(alias)
 
         @contextmanager
         def caller(isolation: str | None = None) -> Iterator[Caller]:
+            alias = f"{name}-{uuid.uuid4().hex[:8]}"  # one alias is one connection in this thread
+            connections.settings[alias] = configured
             if isolation is not None and dialect == "mysql":
                 _django_execute(alias, f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation.upper()}")
             ended: list[str] = []
@@ -240,6 +243,7 @@ def django_alias(
             )
             if not ended:
                 end("rollback")
+            connections[alias].close()
 
         return Place(name, dialect, where, _sync(own), caller, alias, [own.close, connections[alias].close])
 
