@@ -129,3 +129,32 @@ def test_the_readme_shows_a_test_for_every_promise() -> None:
 )
 def test_output_is_compared_line_by_line(shown: str, printed: str, same: bool) -> None:
     assert matches(shown, printed) is same
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    missing = []
+    for page in PAGES:
+        for path, name in re.findall(r"`(?:tests/)?([\w/]+\.py)::(test_\w+)`", page.read_text("utf-8")):
+            file = ROOT / "tests" / path
+            if not file.exists() or f"def {name}(" not in file.read_text("utf-8"):
+                missing.append(f"{page.name}: {path}::{name}")
+    assert missing == []
+
+
+def test_every_entry_of_the_record_of_failures_is_shown_or_explained() -> None:
+    rows = re.findall(
+        r"^\| (C?\d+) \| ([^|]+) \| ([^|]+) \|",
+        (ROOT / "docs/adr/0006-failure-modes-and-cases.md").read_text("utf-8"),
+        flags=re.MULTILINE,
+    )
+    numbers = [row[0] for row in rows]
+    assert numbers[:67] == [str(number) for number in range(1, 68)]
+    assert len(numbers) == len(set(numbers)) == 67 + 53
+    assert [row[0] for row in rows if "::test_" not in row[2] and len(row[2]) < 40] == []
+    named = {int(one) for one in re.findall(r"test_f(\d+)_", "".join(row[2] for row in rows))}
+    written = {
+        int(one)
+        for path in (ROOT / "tests/guard_cases").glob("test_*.py")
+        for one in re.findall(r"^def test_f(\d+)_", path.read_text("utf-8"), flags=re.MULTILINE)
+    }
+    assert written <= named
