@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 from tests.guard_crash.actors import (
     EFFECTS,
-    Actor,
     Answer,
     Delivery,
     Step,
     deliver,
     deliver_to_end,
     killed,
+    run_alone,
     steps_of,
 )
 from tests.guard_crash.test_points import EXACTLY_ONE_ONCE_COMPLETED, NEVER_MORE_THAN
@@ -73,10 +73,9 @@ def prepare(world: World, way: Way, step: Step | None) -> Delivery:
 
 
 def record_steps(world: World, way: Way) -> list[tuple[Way, Step]]:
-    actor = Actor(prepare(world, way, None))
-    answer = actor.wait()
-    assert isinstance(answer, Answer)
-    return [(way, step) for step in steps_of(actor.seen) if step.name != "guard/read_only"]
+    answer, seen = run_alone(prepare(world, way, None))
+    assert answer is not None
+    return [(way, step) for step in steps_of(seen) if step.name != "guard/read_only"]
 
 
 @pytest.mark.parametrize("effect", EFFECTS)

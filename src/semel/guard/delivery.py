@@ -134,12 +134,12 @@ def _begin(request: Request, confirm: bool) -> Flow[Begun]:
             if begun is None:
                 begun = yield Ask(begin_known(request))
         except LockBusy as error:
-            raise _busy(request) from error
+            raise busy(request) from error
         except RetryTransaction:
             continue
         if not isinstance(begun, Again):
             return begun  # type: ignore[no-any-return]
-    raise _busy(request)
+    raise busy(request)
 
 
 def _begin_row(request: Request, confirm: bool) -> Flow[Begun]:
@@ -148,13 +148,13 @@ def _begin_row(request: Request, confirm: bool) -> Flow[Begun]:
         try:
             begun = yield Ask(begin_row(request, in_savepoint=in_savepoint, confirm=confirm))
         except LockBusy as error:
-            raise _busy(request) from error
+            raise busy(request) from error
         if begun is None:
-            raise _busy(request)
+            raise busy(request)
         if not isinstance(begun, Again):
             return begun  # type: ignore[no-any-return]
         in_savepoint = True
-    raise _busy(request)
+    raise busy(request)
 
 
 def _look(
@@ -226,7 +226,8 @@ def _shown(error: BaseException) -> str:
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()[:2000]
 
 
-def _busy(request: Request) -> Busy:
+def busy(request: Request) -> Busy:
+    """The answer where an open transaction has the key, or SQLite's file."""
     return Busy(
         f"{request.job_type} {request.label or request.key[:12]} is in an open transaction.",
         retry_after=_BUSY_WAIT,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from semel.core.effects import Row
 from semel.errors import ConfigurationError, UnsafeClaim
 from semel.guard.declaration import Arguments, Declaration
-from semel.guard.delivery import Repeat, deliver, deliver_row, lookup_of
+from semel.guard.delivery import Repeat, busy, deliver, deliver_row, lookup_of
 from semel.guard.flow import Flow, drive, drive_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Inside, Place
 from semel.guard.results import decode_result
+from semel.store.faults import LockBusy
 from semel.store.guard_request import Begun, Request
 
 P = ParamSpec("P")
@@ -81,7 +83,7 @@ class Guarded(Generic[P, R]):
 
     def _run(self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any) -> Any:
         if isinstance(self.declaration.effect, Row):
-            with self.place.transaction(tx) as inside:
+            with _busy_where_locked(requests[0]), self.place.transaction(tx) as inside:
                 flow = self._row_flow(requests, leading, args, kwargs, inside)
                 return self._result(drive(flow, inside.ask))
         self.place.refuse_open_transaction(self.declaration.job_type)
@@ -91,12 +93,18 @@ class Guarded(Generic[P, R]):
 
     async def _run_async(self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any) -> Any:
         if isinstance(self.declaration.effect, Row):
-            async with self.place.transaction_async(tx) as inside:
-                flow = self._row_flow(requests, leading, args, kwargs, inside)
-                return self._result(await drive_async(flow, inside.ask))
+            with _busy_where_locked(requests[0]):
+                return await self._run_row_async(requests, args, kwargs, tx, leading)
         self.place.refuse_open_transaction(self.declaration.job_type)
         flow = self._flow(requests, leading, args, kwargs, self.place.ask_async)
         return self._result(await drive_async(flow, self.place.ask_async))
+
+    async def _run_row_async(
+        self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any
+    ) -> Any:
+        async with self.place.transaction_async(tx) as inside:
+            flow = self._row_flow(requests, leading, args, kwargs, inside)
+            return self._result(await drive_async(flow, inside.ask))
 
     def _flow(self, requests: list[Request], leading: Any, args: Any, kwargs: Any, ask: Any) -> Flow[Any]:
         lookup = lookup_of(self.declaration)
@@ -149,6 +157,15 @@ class BoundGuard(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         guarded = self._guarded
         return guarded.run(args, kwargs, tx=self._tx)
+
+
+@contextmanager
+def _busy_where_locked(request: Request) -> Iterator[None]:
+    """A transaction that could not begin or commit for another's lock, as on SQLite, has stored nothing."""
+    try:
+        yield
+    except LockBusy as error:
+        raise busy(request) from error
 
 
 def _signature(function: Callable[..., Any], filled_in: int) -> inspect.Signature:
