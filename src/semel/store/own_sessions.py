@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from semel.sql import Catalogue
+from semel.store.drivers import dbapi
 from semel.store.drivers.by_hand import savepoint_by_hand, transaction_by_hand
 from semel.store.drivers.mysql_driver import MysqlSession, is_open
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession, is_unused
@@ -203,5 +204,10 @@ def make_sqlite(path: str, catalogue: Catalogue, *, uri: bool = False) -> OwnSql
     """A connection to a file, in autocommit, for one thread at a time."""
     import sqlite3
 
-    connection = sqlite3.connect(path, uri=uri, isolation_level=None, check_same_thread=False, timeout=0.5)
+    try:
+        connection = sqlite3.connect(
+            path, uri=uri, isolation_level=None, check_same_thread=False, timeout=0.5
+        )
+    except sqlite3.Error as error:
+        dbapi.reraise(error)
     return OwnSqliteSession(connection, catalogue)
