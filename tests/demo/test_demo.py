@@ -72,14 +72,21 @@ def read_until(demo: subprocess.Popen[str], words: str) -> None:
     pytest.fail(f"it never said {words!r}: {demo.communicate()}")
 
 
+@pytest.mark.timeout(400)
 def test_the_demo_keeps_its_promises(place: Path) -> None:
     demo = start(place, "--json", "--seed", "7")
-    output, errors = demo.communicate(timeout=150)
+    output, errors = demo.communicate(timeout=380)
     assert (demo.returncode, errors) == (0, "")
     figures: dict[str, Any] = json.loads(output)
-    users = figures["user_list"]
+    assert (figures["as_promised"], figures["broken"]) == (True, [])
+    check_sign_ups(figures)
+    check_charges(figures["charges"])
+    assert_nothing_is_left(place)
 
-    assert figures["broken"] == []
+
+def check_sign_ups(figures: dict[str, Any]) -> None:
+    """Act one's figures against each other."""
+    users = figures["user_list"]
     assert (
         figures["users"] == figures["sign_ups"] - 1 == len(users) == figures["jobs"] == figures["jobs_done"]
     )
@@ -95,21 +102,104 @@ def test_the_demo_keeps_its_promises(place: Path) -> None:
     assert figures["attempts"] == sum(user["attempts"] + user["crashes"] for user in users)
     offers = figures["messages_accepted"] + figures["messages_refused"]
     assert offers <= figures["attempts"] <= offers + sum(user["crashes"] for user in users)
+
+
+def check_charges(figures: dict[str, Any]) -> None:
+    """Act two's, and against what was foretold."""
+    unguarded, *guarded = figures["methods"]
+    assert [method["method"] for method in guarded] == [
+        *("ProviderKey", "Lookup", "Hold", "AcceptDuplicate", "AcceptMiss")
+    ]
+    assert figures["killed_processes"] >= 4
+    assert sum(figures["at_kill"].values()) == 7 * 6
+    assert figures["answers_lost"] > 0
+    assert figures["worker_exit_codes"] == [0, 0]
+    for method in figures["methods"]:
+        orders = method["order_list"]
+        assert len(orders) == method["orders"] == figures["orders_of_each_method"] == 20
+        assert method["completed"] + method["held"] == method["orders"]
+        assert sum(method["orders_by_charges"].values()) == method["orders"]
+        assert sum(order["charges"] > 1 for order in orders) == method["charged_more_than_once"]
+        assert (method["completed"], method["held"], method["orders_by_charges"]) == (
+            method["foretold_completed"],
+            method["foretold_held"],
+            method["foretold_orders_by_charges"],
+        )
+    assert unguarded["charged_more_than_once"] == 6
+    assert unguarded["orders_by_charges"] == {"0": 0, "1": 14, "2": 5, "3": 1}
+    for method in guarded:
+        assert max(order["charges"] for order in method["order_list"]) <= method["never_more_than"]
+    by_name = {method["method"]: method for method in guarded}
+    for name in ("ProviderKey", "Lookup"):
+        assert by_name[name]["orders_by_charges"] == {"0": 0, "1": 20, "2": 0}
+    assert by_name["Hold"]["held"] == 8
+    assert by_name["AcceptDuplicate"]["charged_more_than_once"] == 6
+    assert by_name["AcceptMiss"]["orders_by_charges"]["0"] == 2
+    check_decisions(figures["decisions"])
+
+
+def check_decisions(decisions: list[dict[str, Any]]) -> None:
+    """A person's: one order that was charged, one that was not; both are completed, with one charge."""
+    assert [(each["act"], each["charges_before"], each["outcome"]) for each in decisions] == [
+        ("done", 1, "by_person"),
+        ("redo", 0, "acted"),
+    ]
+    for each in decisions:
+        assert (each["charges_after"], each["state"], each["job_status"]) == (1, "completed", "done")
+        assert each["command"].startswith(f"semel held {each['act']} {each['operation']} --claim ")
+
+
+def test_the_second_act_says_what_is_promised_before_it_runs(place: Path) -> None:
+    """And needs no mail server."""
+    demo = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MAIL_SERVER, "demo", "--act", "2"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TMPDIR": str(place)},
+        check=False,
+        timeout=170,
+    )
+    assert (demo.returncode, demo.stderr) == (0, "")
+    shown = demo.stdout
+    places = [
+        shown.index(words)
+        for words in (
+            "What is promised beforehand",
+            "orders to charge, each a job",
+            "kill -9 for processes",
+            "no guard: 6 of 20 orders were charged more than once",
+            "semel held done",
+            "semel held redo",
+            "Charges that the provider made",
+            "As promised",
+        )
+    ]
+    assert places == sorted(places)
+    assert "people sign up" not in shown
     assert_nothing_is_left(place)
 
 
 @pytest.mark.parametrize("words", ["PostgreSQL", "worker 1 starts", "worker 2 starts"])
 def test_a_killed_demo_leaves_nothing_behind(place: Path, words: str) -> None:
-    demo = start(place)
+    demo = start(place, "--act", "1")
     read_until(demo, words)
     demo.kill()
     demo.communicate()
     assert_nothing_is_left(place, seconds=TIDY_SECONDS)
 
 
+def test_a_demo_killed_in_its_second_act_leaves_nothing_behind(place: Path) -> None:
+    demo = start(place, "--act", "2")
+    read_until(demo, "kill -9")
+    demo.kill()
+    demo.communicate()
+    assert_nothing_is_left(place, seconds=TIDY_SECONDS)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_tidies_up_before_it_ends(place: Path, number: signal.Signals) -> None:
-    demo = start(place)
+@pytest.mark.parametrize("act", ["1", "2"])
+def test_an_interrupted_demo_tidies_up_before_it_ends(place: Path, number: signal.Signals, act: str) -> None:
+    demo = start(place, "--act", act)
     read_until(demo, "worker 1 starts")
     demo.send_signal(number)
     _, errors = demo.communicate(timeout=TIDY_SECONDS)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Annotated
 
 import typer
 
+from semel.cli.bench_guard import measure_guard, median
 from semel.cli.benched import SCHEMA, app, note_start, nothing
 from semel.embedded import EmbeddedServer
 from semel.errors import SemelError
@@ -63,11 +64,17 @@ def bench(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Jobs in each drain.")] = 50_000,
     repeat: Annotated[int, typer.Option(help="Times each measurement; the median counts.")] = 3,
+    guard: Annotated[
+        bool, typer.Option("--guard", help="What the guard costs, instead: on PostgreSQL and on SQLite.")
+    ] = False,
+    operations: Annotated[int, typer.Option(help="Operations in each measurement of the guard.")] = 500,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> int:
     """Measure no-op async jobs drained by one child and by two, enqueuing, and the time until a lone job starts.
 
-    Creates the schema semel_bench and drops it afterwards. Example: semel bench --json
+    With --guard: a plain call against guarded ones. Creates the schema semel_bench and drops it afterwards.
+
+    Example: semel bench --json
     """
     sizes = Sizes(drain=jobs, one_by_one=2_000, bulk=jobs, pick_up=11, repeat=repeat)
     with _database(database) as url:
@@ -76,7 +83,8 @@ def bench(
         try:
             run(drop(), session)
             migrate_database(url, schema=SCHEMA)
-            report = {"machine": _machine(), "server": run(about(), session)} | _measure(url, session, sizes)
+            report = {"machine": _machine(), "server": run(about(), session)}
+            report |= measure_guard(url, operations, repeat) if guard else _measure(url, session, sizes)
         finally:
             run(drop(), session)
             session.connection.close()
@@ -89,20 +97,11 @@ def _measure(url: str, session: Session, sizes: Sizes) -> dict[str, object]:
     return {
         "jobs": sizes.drain,
         "repeat": sizes.repeat,
-        "drain_one_child_per_second": _median(sizes.repeat, lambda: _drain(url, session, sizes.drain, 1)),
-        "drain_two_children_per_second": _median(sizes.repeat, lambda: _drain(url, session, sizes.drain, 2)),
-        "enqueue_one_by_one_per_second": _median(sizes.repeat, lambda: _one_by_one(sizes.one_by_one)),
-        "enqueue_in_bulk_per_second": _median(sizes.repeat, lambda: _bulk(sizes.bulk)),
+        "drain_one_child_per_second": median(sizes.repeat, lambda: _drain(url, session, sizes.drain, 1)),
+        "drain_two_children_per_second": median(sizes.repeat, lambda: _drain(url, session, sizes.drain, 2)),
+        "enqueue_one_by_one_per_second": median(sizes.repeat, lambda: _one_by_one(sizes.one_by_one)),
+        "enqueue_in_bulk_per_second": median(sizes.repeat, lambda: _bulk(sizes.bulk)),
         "pick_up_seconds": _pick_up(url, session, sizes.pick_up),
-    }
-
-
-def _median(repeat: int, measure: Callable[[], float]) -> dict[str, float]:
-    figures = sorted(measure() for _ in range(repeat))
-    return {
-        "median": round(statistics.median(figures)),
-        "least": round(figures[0]),
-        "most": round(figures[-1]),
     }
 
 
@@ -202,11 +201,14 @@ def _machine() -> dict[str, object]:
     }
 
 
-def _as_text(report: dict[str, object]) -> str:
+def _as_text(report: Mapping[str, object], before: str = "") -> str:
     lines = []
     for name, value in report.items():
-        shown = (
-            ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
-        )
-        lines.append(f"{name.replace('_', ' ')}: {shown}")
+        said = f"{before}{name.replace('_', ' ')}"
+        if isinstance(value, dict) and any(isinstance(each, dict) for each in value.values()):
+            lines.append(_as_text(value, f"{said}: "))
+        elif isinstance(value, dict):
+            lines.append(f"{said}: {', '.join(f'{key} {each}' for key, each in value.items())}")
+        else:
+            lines.append(f"{said}: {value}")
     return "\n".join(lines)

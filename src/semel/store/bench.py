@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 from semel.store.statement import Operation, Statement, Steps
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def rate(kind: str, first: int) -> Operation[tuple[int, float]]:
@@ -48,8 +52,20 @@ def drop() -> Operation[None]:
     return _plain("drop")
 
 
-def _plain(name: str) -> Operation[None]:
+def make_effects(table: str) -> Operation[None]:
+    """A table for effects. ``table`` is its quoted name."""
+    return _plain("make_effects", literals={"table": table})
+
+
+def effect(table: str, number: int) -> Operation[None]:
+    """The effect of one operation: a row."""
+    return _plain("effect", {"number": number}, {"table": table})
+
+
+def _plain(
+    name: str, parameters: Mapping[str, Any] = _NOTHING, literals: Mapping[str, str] = _NOTHING
+) -> Operation[None]:
     def steps() -> Steps[None]:
-        yield Statement(f"bench/{name}")
+        yield Statement(f"bench/{name}", parameters, literals)
 
     return Operation(name, steps, alone=True)
