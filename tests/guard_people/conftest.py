@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+from tests.cli.conftest import bare, clean_environment, process
+from tests.conftest import DIRECTORY, keeper_key
+from tests.guard import mariadb as servers
+from tests.guard.mariadb import MariaDB
 
 from semel.core.effects import Effect, Hold
 from semel.core.operation_report import OperationRecord
@@ -24,6 +27,8 @@ from semel.store.guard_tables import create_tables
 from semel.store.guard_views import find_operation
 from semel.store.own_connections import OwnSessions, open_own
 from semel.store.run import run
+
+__all__ = ["bare", "clean_environment", "process"]
 
 DIALECTS = ("postgresql", "mysql", "sqlite")
 _TABLES = {"postgresql": "semel.operation", "mysql": "semel_operation", "sqlite": "semel_operation"}
@@ -72,24 +77,24 @@ class Inbox:
                 "longest_run": timedelta(seconds=10),
                 "label": f"order-{next(numbers)}",
                 "message": kept,
+                "dialect": self.dialect,
             }
             | more
         )
 
     def make(self, state: str, **options: Any) -> tuple[int, Request]:
         """An operation in a state; its id, and the request of the attempt that had it."""
-        stale = state in ("stale", "held")
-        request = self.request(
-            **({"lease": timedelta(seconds=-700 if state == "stale" else -1)} if stale else {}), **options
-        )
+        request = self.request(**options)
         assert self.run(begin_new(request)) is not None
+        made = self.id_of(request)
+        if state in ("stale", "held"):
+            self.shift(made, "lease_until", 760)
         if state == "held":
             self.run(begin_known(self.again(request)))
         elif state in ("released", "unclaimed"):
             self.run(release(request, error="declined"))
         elif state == "completed":
             assert self.run(complete(request, result='"ch_1"', result_dropped=False))
-        made = self.id_of(request)
         if state == "unclaimed":
             self.shift(made, "changed_at", 700)
         return made, request
@@ -156,18 +161,18 @@ def beside(database_url: str) -> Iterator[Inbox]:
     own.close()
 
 
+@pytest.fixture(scope="session")
+def mariadb(request: pytest.FixtureRequest) -> MariaDB:
+    """The MariaDB server of the whole run; never stop it."""
+    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
+    if told:
+        return servers.shared(Path(told), os.getppid())
+    return servers.shared(request.config.stash[keeper_key].directory, os.getpid())
+
+
 @pytest.fixture
-def mysql_url() -> Iterator[str]:
-    """A database of this test's own on the MariaDB that ``SEMEL_TEST_MYSQL_URL`` names."""
-    given = os.environ.get("SEMEL_TEST_MYSQL_URL")
-    if not given:
-        pytest.skip("no MariaDB: SEMEL_TEST_MYSQL_URL is not set")
-    parts = urlsplit(given)
-    name = f"test_{secrets.token_hex(6)}"
-    own = open_own(given)
-    with own.session() as session:
-        session.run_text(f"CREATE DATABASE {name}")
-    yield urlunsplit(parts._replace(path=f"/{name}"))
-    with own.session() as session:
-        session.run_text(f"DROP DATABASE {name}")
-    own.close()
+def mysql_url(mariadb: MariaDB) -> Iterator[str]:
+    """A database of this test's own on the run's MariaDB."""
+    name = mariadb.create_database()
+    yield mariadb.url(name)
+    mariadb.drop_database(name)
