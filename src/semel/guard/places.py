@@ -13,7 +13,7 @@ from typing import Any, Final
 from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
 from semel.guard.beat import Beat
 from semel.sql import Catalogue
-from semel.store.open_transactions import describe_open_transaction
+from semel.store.open_transactions import describe_open_transaction, django_transaction, is_django_alias
 from semel.store.own_connections import OwnSessions, open_own
 from semel.store.run import run, run_async
 from semel.store.sessions import async_session_for, sync_session_for
@@ -102,6 +102,11 @@ class Place:
             _require_transaction(given)
             caller = sync_session_for(given, self._catalogue)
             yield Inside(lambda operation: run(operation, caller), given)
+            return
+        if isinstance(self.target, str) and is_django_alias(self.target):
+            with django_transaction(self.target) as connection:  # the one that the ORM writes on
+                caller = sync_session_for(connection, self._catalogue)
+                yield Inside(lambda operation: run(operation, caller), connection)
             return
         with self._own.session() as session, session.transaction():
             yield Inside(lambda operation: run(operation, session), session.connection)

@@ -6,6 +6,8 @@ An outside effect whose claim sits in an open transaction is refused: the transa
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -19,7 +21,8 @@ def describe_open_transaction(tx: object) -> str | None:
     if "psycopg" in roots:
         return _when(_psycopg_open(tx), "the psycopg connection is in a transaction")
     if "asyncpg" in roots:
-        return _when(bool(tx.is_in_transaction()), "the asyncpg connection is in a transaction")  # type: ignore[attr-defined]
+        asked = getattr(tx, "is_in_transaction", bool)  # a pool is in none
+        return _when(bool(asked()), "the asyncpg connection is in a transaction")
     if "sqlite3" in roots:
         return _when(bool(tx.in_transaction), "the sqlite3 connection is in a transaction")  # type: ignore[attr-defined]
     if "pymysql" in roots or "MySQLdb" in roots:
@@ -37,6 +40,15 @@ def is_django_alias(text: str) -> bool:
         return text in sys.modules["django.db"].connections
     except ImproperlyConfigured:  # imported by somebody, and never set up
         return False
+
+
+@contextmanager
+def django_transaction(alias: str) -> Iterator[Any]:
+    """A transaction on the connection that Django's ORM writes on, as ``transaction.atomic`` makes it."""
+    from django.db import connections, transaction
+
+    with transaction.atomic(using=alias):
+        yield connections[alias]
 
 
 def _when(is_open: bool, words: str) -> str | None:
