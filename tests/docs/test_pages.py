@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.docs.pages import LANGUAGES, PAGES, ROOT, matches, read_blocks
 
 import semel
 import semel.errors
+from semel.core.effects import promise
 from semel.queue.app import SettingsOverrides
 from semel.queue.declaration import JobDeclaration
 
@@ -129,6 +131,26 @@ def test_the_readme_shows_a_test_for_every_promise() -> None:
 )
 def test_output_is_compared_line_by_line(shown: str, printed: str, same: bool) -> None:
     assert matches(shown, printed) is same
+
+
+@pytest.mark.parametrize(
+    ("effect", "shown"),
+    [
+        (semel.Row(), None),
+        (semel.ProviderKey(valid_for="24 h"), None),
+        (semel.Lookup(print, settle=0), None),
+        (semel.Hold(), None),
+        (semel.AcceptDuplicate(extra=1), ["1 + extra", "1 or more"]),
+        (semel.AcceptMiss(), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_table_of_effects_says_what_the_code_says(effect: Any, shown: list[str] | None) -> None:
+    text = (ROOT / "docs" / "guard.md").read_text("utf-8")
+    row = next(line for line in text.splitlines() if line.startswith(f"| `{type(effect).__name__}("))
+    promised = promise(effect)
+    expected = shown or [promised.never_more_than, promised.completed_means]
+    assert [cell.strip() for cell in row.strip("|").split("|")][2:] == expected
 
 
 def test_every_test_that_a_page_names_exists() -> None:

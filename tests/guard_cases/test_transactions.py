@@ -197,3 +197,32 @@ def test_f37_a_server_that_takes_no_writes_is_refused(case: Case) -> None:
         charge(1)
     assert case.effects == []
     replica.close()
+
+
+def test_f28_an_outside_effect_beside_the_callers_own_write_lock_is_busy(case: Case) -> None:
+    """On SQLite, where a file has one writer; elsewhere nobody is in the way."""
+    charge = case.charge()
+    with transaction(case):
+        if case.is_postgresql:
+            assert charge(1) == "charge of 1"
+        else:
+            with pytest.raises(Busy):
+                charge(1)
+            assert case.effects == []
+    assert charge(1) == "charge of 1"
+    assert len(case.effects) == 1
+
+
+@pytest.mark.parametrize("isolation", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_f30_the_callers_rows_survive_a_repeat_under_a_strict_isolation(
+    case: Case, paid: str, isolation: str
+) -> None:
+    if not case.is_postgresql:
+        pytest.skip("SQLite has one isolation")
+    pay = pay_into(case, paid)
+    pay(1)
+    with transaction(case) as connection:
+        connection.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        connection.execute(f"INSERT INTO {paid} VALUES (7)")
+        assert pay.on(connection)(1) == "paid 1"
+    assert numbers(case, paid) == [1, 7]
