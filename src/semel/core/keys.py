@@ -26,6 +26,7 @@ Part: TypeAlias = str | int | bool | UUID | dates.date | dates.datetime | Decima
 FORMAT: Final = "semel-key-1"
 _FINGERPRINT_FORMAT: Final = "semel-fingerprint-1"
 _LONGEST_LABEL: Final = 200
+_MOST_DIGITS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ def compute_key(value: object, *, secret: Secret | None = None, label: bool = Tr
 def compute_fingerprint(payload: Mapping[str, object], *, secret: Secret | None = None) -> str:
     """The fingerprint of named payload fields, 64 hexadecimal digits. Their order does not matter."""
     try:
-        plain = msgspec.to_builtins(dict(payload), builtin_types=_KEPT_TYPES)
-    except (TypeError, ValueError) as error:
+        plain = msgspec.to_builtins(dict(payload), builtin_types=_KEPT_TYPES, order="deterministic")
+    except (TypeError, ValueError, RecursionError) as error:
         raise KeyRefused(
             f"The payload has no fingerprint: {error}.", remedy="Name fields of plain types."
         ) from error
@@ -111,7 +112,7 @@ def _scalar(value: object, name: str) -> str | None:
         case bool():
             return _tagged("b", "1" if value else "0")
         case int():
-            return _tagged("i", str(value))
+            return _tagged("i", _whole(value, name))
         case str():
             return _tagged("s", _text(value, name))
         case UUID():
@@ -131,11 +132,17 @@ def _tagged(tag: str, text: str) -> str:
 
 
 def _text(value: str, name: str) -> str:
+    """Its characters as they are, also of a subclass that shows itself otherwise."""
     try:
-        value.encode()
+        return str.encode(value).decode()
     except UnicodeEncodeError as error:
         raise KeyRefused(f"{name} has a lone surrogate, which is no text.") from error
-    return value
+
+
+def _whole(value: int, name: str) -> str:
+    if abs(value) >= 10**_MOST_DIGITS:
+        raise _too_long(name)
+    return int.__repr__(value)
 
 
 def _decimal(value: Decimal, name: str) -> str:
@@ -144,6 +151,9 @@ def _decimal(value: Decimal, name: str) -> str:
         raise KeyRefused(f"{name} is {value}, which is no number.")
     if value == 0:
         return "0"
+    exponent = value.as_tuple().exponent
+    if value.adjusted() >= _MOST_DIGITS or int(exponent) < -_MOST_DIGITS:
+        raise _too_long(name)
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -154,7 +164,17 @@ def _instant(value: dates.datetime, name: str) -> str:
             f"{name} is {value.isoformat()}, which has no time zone and so names no instant.",
             remedy="Give an aware datetime.",
         )
-    return value.astimezone(dates.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    try:
+        moved = value.astimezone(dates.UTC)
+    except OverflowError as error:
+        raise KeyRefused(f"{name} is {value.isoformat()}, which lies outside the years 1 to 9999.") from error
+    return moved.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def _too_long(name: str) -> KeyRefused:
+    return KeyRefused(
+        f"{name} is a number of more than {_MOST_DIGITS} digits.", remedy="Give it as text, if it is meant."
+    )
 
 
 def _value(value: Any) -> str:

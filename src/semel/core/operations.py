@@ -157,8 +157,9 @@ def begin(
     """The answer to a delivery. The order of the checks is binding: each entry of the table in its place."""
     if record is None:
         return Decision(move=Move.INSERT, reply=Reply.ACT)
-    if record.mine and record.state is State.CLAIMED:
-        return Decision(move=Move.RENEW, reply=Reply.ACT)
+    in_time = not leaves_doubt(record, Move.RENEW) or may_resend(record, effect, longest_run=longest_run)
+    if record.mine and record.state is State.CLAIMED and in_time:
+        return Decision(move=Move.RENEW, reply=Reply.LOOK if _was_to_look(record, effect) else Reply.ACT)
     mismatch = payload_known and not record.same_payload
     if record.state is State.RELEASED:
         return Decision(
@@ -202,10 +203,29 @@ def found(effect: Lookup, record: Record, answer: Answer) -> Decision:
     )
 
 
-def failed(*, acting: bool, not_done: bool) -> Move:
+def failed(*, acting: bool, not_done: bool, in_doubt: bool = False) -> Move:
     """What an exception in the handler leads to: before the point of no return, or where it certainly did not happen,
-    the claim is released; else nobody knows."""
-    return Move.RELEASE if not_done or not acting else Move.UNCERTAIN
+    the claim is released; else nobody knows.
+
+    An attempt that took over one `in_doubt` knows of its own call at most: the earlier effect may still have happened.
+    """
+    released = (not_done or not acting) and not in_doubt
+    return Move.RELEASE if released else Move.UNCERTAIN
+
+
+def leaves_doubt(record: Record, move: Move) -> bool:
+    """Whether an attempt that begins by this move cannot tell what an attempt before it did."""
+    if move is Move.TAKE_OVER:
+        return record.acting
+    return move is Move.RENEW and record.acting and record.takeovers > 0
+
+
+def _was_to_look(record: Record, effect: Effect) -> bool:
+    """Whether my claim, whose acknowledgement was lost, was one to look first: acting needs the look-up's NOT_DONE."""
+    can_look = isinstance(effect, Lookup) or (
+        isinstance(effect, ProviderKey) and isinstance(effect.then, Lookup)
+    )
+    return can_look and record.unsure_for is not None
 
 
 def _stale(record: Record, effect: Effect, longest_run: timedelta, limits: Limits) -> Decision:
@@ -251,6 +271,11 @@ def _within_window(record: Record, effect: ProviderKey, longest_run: timedelta) 
     """Surely: a run that starts now ends before the provider forgets."""
     window = to_timedelta(effect.valid_for, name="valid_for").total_seconds()
     return record.reference_age + longest_run.total_seconds() < window
+
+
+def may_resend(record: Record, effect: Effect, *, longest_run: timedelta) -> bool:
+    """Whether an attempt in doubt may still send the same reference: asked again right before the call, which may be late."""
+    return not isinstance(effect, ProviderKey) or _within_window(record, effect, longest_run)
 
 
 def _take_over(reason: str, *, use_extra: bool = False) -> Decision:

@@ -211,7 +211,7 @@ def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> F
     shown = _shown(error)
     request = handle.request
     try:
-        if failed(acting=handle.passed, not_done=certain) is Move.RELEASE:
+        if failed(acting=handle.passed, not_done=certain, in_doubt=handle.in_doubt) is Move.RELEASE:
             yield from patiently(guard_end.release(request, error=shown))
             _log(logging.INFO, declaration, request, "released", shown)
         else:

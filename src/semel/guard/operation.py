@@ -9,12 +9,13 @@ from datetime import timedelta
 from typing import Any, Self, TypeVar
 
 from semel.core.effects import Row
-from semel.core.operations import Reply
+from semel.core.operations import Reply, may_resend
 from semel.errors import ClaimLost, ConfigurationError
 from semel.guard.declaration import Declaration
 from semel.guard.flow import Ask, AskStore, AskStoreAsync, Flow, drive, drive_async, patiently
 from semel.guard.results import encode_result
 from semel.store import guard_end
+from semel.store.guard_begin import read
 from semel.store.guard_request import Begun, Lost, Request
 
 Result = TypeVar("Result")
@@ -38,6 +39,8 @@ class Handle:
         """The one connection of a `Row()`; None for other effects."""
         self.passed = begun.acting
         """Whether the point of no return counts as passed."""
+        self.in_doubt = begun.in_doubt
+        """Whether an earlier attempt may have acted: then no failure of this one says that nothing happened."""
         self.is_repeat = False
         """Whether this operation had been completed before: nothing is to be done, and `result` is what was stored."""
         self.completed = False
@@ -84,11 +87,21 @@ class Handle:
         if self.in_row:
             self.passed = self._acted = True
             return
+        yield from self._resend_in_time()
         asked = time.monotonic()
         if self.lost or not (yield from patiently(guard_end.act(self.request))):
             yield from self._lose("acting")
         self.passed = self._acted = True
         self.renewed(asked)
+
+    def _resend_in_time(self) -> Flow[None]:
+        """A paused attempt may come here when the provider has forgotten the reference that another one used."""
+        if not self.in_doubt or self.lost:
+            return
+        record = yield from patiently(read(self.request))
+        effect, longest_run = self.declaration.effect, self.declaration.longest_run
+        if record is not None and not may_resend(record, effect, longest_run=longest_run):
+            raise self._claim_lost("by now the provider may have forgotten its reference")
 
     def _extend(self, what: str = "extend") -> Flow[None]:
         if self.in_row:

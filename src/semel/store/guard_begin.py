@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from semel.core.effects import Answer, Lookup, ProviderKey
-from semel.core.operations import Decision, Move, Outcome, Record, Reply, State, begin, found
+from semel.core.operations import Decision, Move, Outcome, Record, Reply, State, begin, found, leaves_doubt
 from semel.errors import RetryTransaction
 from semel.store.faults import LockBusy, transaction_gone
 from semel.store.guard_request import Again, Begun, Request, event, record_of
@@ -148,6 +148,9 @@ def looked(
         record = record_of(rows[0]) if rows else None
         if record is None or not record.mine:
             return Again()
+        if record.state in (State.COMPLETED, State.HELD):  # this very step, whose acknowledgement was lost
+            reply = Reply.REPEAT if record.state is State.COMPLETED else Reply.HELD
+            return Begun(reply=reply, record=record)
         decision = found(lookup, record, answer)
         parameters = request.parameters | {
             "new_reference": decision.new_reference,
@@ -230,4 +233,5 @@ def _answer(request: Request, decision: Decision, record: Record, *, acting: boo
         record=record,
         reason=decision.reason,
         wait=decision.wait,
+        in_doubt=leaves_doubt(record, decision.move),
     )

@@ -90,6 +90,8 @@ class Begun:
     """What was read; None for a first claim."""
     reason: str = ""
     wait: timedelta | None = None
+    in_doubt: bool = False
+    """Whether an earlier attempt may have acted, and this one acts in spite of it."""
 
 
 @dataclass(frozen=True, slots=True)
