@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 import semel
-from semel import Backoff, RetryPolicy
+from semel import Backoff, RetryPolicy, Rule
 from shop import gateway
 from shop.gateway import CardRefused
 from shop.orders import Connection, Order, find_order
@@ -20,7 +20,11 @@ LEASE = 60 / SPEED
 
 app = semel.App(lease=LEASE, poll=1 / SPEED, timeout="30 s", max_attempts=8)
 once = semel.Once(app)
-retry = RetryPolicy(max_attempts=8, backoff=Backoff(base=2 / SPEED, cap=3600 / SPEED))
+retry = RetryPolicy(
+    max_attempts=8,
+    backoff=Backoff(base=2 / SPEED, cap=3600 / SPEED),
+    rules=(Rule(CardRefused, "fail"),),  # a card without money on it has none the next minute either
+)
 
 
 @app.job(queue="charges", retry=retry)

@@ -154,6 +154,8 @@ def count_user(sources: Sources, job_id: int, user: User) -> UserFigures:
     """One user's figures."""
     job, record = sources.view.jobs[job_id], sources.record
     before = [letter for letter in sources.notes.dead_letters if letter.id == job_id]
+    killed = int(job_id in sources.notes.running_at_kill)
+    """Its count of crashes starts anew when a later attempt ends by itself, so what was seen counts too."""
     offers = [offer for offer in record.offers if offer.recipient == user.email]
     return UserFigures(
         name=user.name,
@@ -161,7 +163,7 @@ def count_user(sources: Sources, job_id: int, user: User) -> UserFigures:
         job=job_id,
         status=job.status.value,
         attempts=job.attempts + sum(letter.attempts for letter in before),
-        crashes=job.crashes + sum(letter.crashes for letter in before),
+        crashes=max(killed, job.crashes + sum(letter.crashes for letter in before)),
         refused=record.refused(user.email),
         accepted=record.accepted(user.email),
         message_ids=len({offer.message_id for offer in offers}),
@@ -192,7 +194,7 @@ def count(sources: Sources, *, seconds: float, postgresql: str, speed: float, le
         retries=attempts - len(people) - len(notes.dead_letters),
         killed_processes=len(notes.killed),
         running_at_kill=len(notes.running_at_kill),
-        recovered=len(notes.running_at_kill & done & {person.job for person in people if person.crashes}),
+        recovered=len(notes.running_at_kill & done),
         takeover_seconds=notes.takeover_seconds,
         dead_letters=len(notes.dead_letters),
         requeued_and_done=sum(letter.id in done for letter in notes.dead_letters),

@@ -149,7 +149,8 @@ class Story:
         notes = self.notes
 
         def rescued(view: View) -> bool:
-            return any(view.jobs[job_id].crashes for job_id in notes.running_at_kill)
+            jobs = [view.jobs[job_id] for job_id in notes.running_at_kill]
+            return any(job.crashes or job.status is not Status.RUNNING for job in jobs)
 
         self._wait(worker, "another worker to take over", rescued)
         notes.takeover_seconds = round(time.monotonic() - notes.killed_at, 2)
