@@ -5,18 +5,22 @@ Other processes are forked from a server that has everything imported: real proc
 
 from __future__ import annotations
 
+import datetime
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.guard_crash.recorder import post
+from tests.support.waiting import until
 
 import semel
 from semel.core.effects import Effect
@@ -69,6 +73,10 @@ class Delivery:
     dies: str | None = None
     """The point at which the process kills itself: ``claimed``, ``inside``, ``effect`` or ``returned``."""
     dies_at: Step | None = None
+    stops: str | None = None
+    """The point at which the process stops itself, until somebody wakes it."""
+    clock: float = 0.0
+    """How far its process's clock is ahead, in seconds."""
     options: tuple[tuple[str, Any], ...] = ()
 
 
@@ -131,6 +139,8 @@ def deliver(once: semel.Once, delivery: Delivery) -> Answer:
         points.append(point)
         if point == delivery.dies:
             os.kill(os.getpid(), signal.SIGKILL)
+        if point == delivery.stops:
+            os.kill(os.getpid(), signal.SIGSTOP)
         if point == delivery.raises:
             raise Boom(point)
 
@@ -184,7 +194,29 @@ def watched_once(delivery: Delivery, seen: list[tuple[str, str]]) -> semel.Once:
     return once
 
 
+def _move_clock(seconds: float) -> None:
+    """Python's clock, for whoever asks it in this process."""
+    real = time.time
+
+    class Moved(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Moved:
+            return cls.fromtimestamp(time.time(), tz)
+
+        @classmethod
+        def utcnow(cls) -> Moved:
+            return cls.now(datetime.UTC).replace(tzinfo=None)
+
+    time.time = lambda: real() + seconds
+    time.time_ns = lambda: int(time.time() * 1e9)
+    for module in list(sys.modules.values()):
+        if getattr(module, "datetime", None) is datetime.datetime and module.__name__ != "datetime":
+            module.datetime = Moved  # type: ignore[attr-defined]
+
+
 def _main(delivery: Delivery, pipe: Any) -> None:
+    if delivery.clock:
+        _move_clock(delivery.clock)
     seen: list[tuple[str, str]] = []
     once = watched_once(delivery, seen)
     pipe.send((deliver(once, delivery), seen))
@@ -201,6 +233,15 @@ class Actor:
         self.process.start()
         theirs.close()
         self.seen: list[tuple[str, str]] = []
+
+    def stopped(self) -> None:
+        """Return once it has stopped itself."""
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "the process stopped")
+
+    def wake(self) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, signal.SIGCONT)
 
     def wait(self, limit: float = 60.0) -> Answer | None:
         """Its answer; None where it was killed."""

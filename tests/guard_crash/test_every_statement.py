@@ -5,6 +5,7 @@ A first run of each way, in which nobody is killed, lists the statements; so a n
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,12 +18,11 @@ from tests.guard_crash.actors import (
     Step,
     deliver,
     deliver_to_end,
-    killed,
     run_alone,
     steps_of,
 )
 from tests.guard_crash.test_points import EXACTLY_ONE_ONCE_COMPLETED, NEVER_MORE_THAN
-from tests.guard_crash.world import World
+from tests.guard_crash.world import World, numbers
 
 # What the run that is killed meets: nothing yet; an attempt that ended without knowing, before or behind its effect.
 BEFORE = {"new": None, "unsure_before_the_effect": "inside", "unsure_behind_the_effect": "effect"}
@@ -55,8 +55,8 @@ class Way(NamedTuple):
     before: str
     end: str
 
-    def name(self, step: Step | None) -> str:
-        return "-".join(map(str, (*self, *(step or ("normal",)))))
+    def name(self, step: Step) -> str:
+        return "-".join(map(str, (*self, *step, next(numbers))))
 
 
 def ways(effect: str) -> list[Way]:
@@ -65,7 +65,7 @@ def ways(effect: str) -> list[Way]:
     return fresh if effect == "row" else fresh + [Way(effect, before, "well") for before in list(BEFORE)[1:]]
 
 
-def prepare(world: World, way: Way, step: Step | None) -> Delivery:
+def prepare(world: World, way: Way, step: Step) -> Delivery:
     delivery = world.delivery(way.effect, way.name(step), raises=BEFORE[way.before])
     if delivery.raises is not None:
         assert deliver(world.once, delivery).kind == "Boom"
@@ -73,18 +73,30 @@ def prepare(world: World, way: Way, step: Step | None) -> Delivery:
 
 
 def record_steps(world: World, way: Way) -> list[tuple[Way, Step]]:
-    answer, seen = run_alone(prepare(world, way, None))
-    assert answer is not None
+    """What a run passes. On MySQL a slow first claim is renewed at once: such a run is not the one to repeat."""
+    for number in itertools.count():
+        answer, seen = run_alone(prepare(world, way, Step("normal", "run", number)))
+        assert answer is not None
+        if way.before != "new" or ("before", "guard/renew") not in seen:
+            break
     return [(way, step) for step in steps_of(seen) if step.name != "guard/read_only"]
+
+
+def kill(world: World, case: tuple[Way, Step]) -> Delivery:
+    """A message whose process was killed there; where a slow claim went another way, another message."""
+    way, step = case
+    while True:
+        delivery = prepare(world, way, step)
+        answer, seen = run_alone(delivery)
+        if answer is None:
+            return replace(delivery, raises=None, dies_at=None)
+        assert ("before", "guard/renew") in seen, f"it was not killed: {answer}, {delivery}"
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
 def test_3_a_kill_at_every_statement_keeps_the_promise(world: World, effect: str) -> None:
     def run(case: tuple[Way, Step]) -> str | None:
-        way, step = case
-        delivery = prepare(world, way, step)
-        killed(delivery)
-        later = replace(delivery, raises=None, dies_at=None)
+        later = kill(world, case)
         deliver_to_end(world.once, later)
         last = deliver_to_end(world.once, later)
         return wrong(world.effects(later), world.state(later), last, later)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tests.guard.stored import Stored
+from tests.guard.stored import Ago, Stored
 from tests.guard_crash.actors import Delivery
 from tests.guard_crash.recorder import Recorder
 
@@ -66,6 +66,11 @@ class World:
         """``completed acted``, ``held`` …"""
         record = self.record(delivery)
         return " ".join(word for word in (record["state"], record["outcome"]) if word)
+
+    def age(self, delivery: Delivery, seconds: float = 0.01) -> None:
+        """Let the claim's lease have ended so long ago, by the database's clock."""
+        with self.stored() as stored:
+            stored.change(compute_key(delivery.name).digest, lease_until=Ago(seconds))
 
     def at_once(self, function: Callable[[Any], Value], cases: Iterable[Any]) -> list[Value]:
         """Call it with each case, several at a time; SQLite's writers wait for one another."""

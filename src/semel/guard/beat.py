@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from semel.errors import SemelError
 from semel.guard.operation import Handle
 from semel.store.guard_end import extend
 from semel.store.statement import Operation
@@ -22,6 +22,10 @@ class Beat:
 
     def __init__(self, ask: Callable[[Operation[bool]], bool]) -> None:
         self._ask = ask
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Condition()
         self._kept: dict[Handle, tuple[float, float]] = {}
         self._thread: threading.Thread | None = None
@@ -35,6 +39,8 @@ class Beat:
         now = time.monotonic()
         period = handle.request.lease.total_seconds() / 3
         end = now + handle.declaration.longest_run.total_seconds()
+        if self._process != os.getpid():  # a fork inherits neither the thread nor what it kept
+            self._start()
         with self._lock:
             self._kept[handle] = (now + period, end)
             if self._thread is None:
@@ -67,10 +73,8 @@ class Beat:
         asked = time.monotonic()
         try:
             held = self._ask(extend(handle.request))
-        except SemelError as error:
-            logger.warning(
-                "%s: its lease could not be extended: %s", handle.declaration.job_type, error.happened
-            )
+        except Exception as error:  # whatever it is, the other handles are still to be kept
+            logger.warning("%s: its lease could not be extended: %s", handle.declaration.job_type, error)
         else:
             if held:
                 handle.renewed(asked)

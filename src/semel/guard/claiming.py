@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Generator
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
@@ -33,6 +34,8 @@ class _Paused(Generic[Kind]):
         self.kind = kind
         self.handle: Kind | None = None
         self.flow: Generator[Ask | Call, Any, Any] | None = None
+        self.kept = ExitStack()
+        """Keeps the lease for the length of the block, where it is to be extended."""
 
     def start(self, ask: Any) -> Generator[Ask | Call, Any, Any]:
         lookup = lookup_of(self.declaration)
@@ -76,11 +79,13 @@ class Claim(_Paused[Operation]):
                 step = self._advance(flow, step)
         except StopIteration as stop:
             return self.repeated(stop.value, self.place.ask)
+        self.kept.enter_context(self.place.keep(self.handle))
         return self.handle
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.kept.close()
         if self.flow is None or self.handle is None:
             return
         try:
@@ -116,11 +121,13 @@ class AsyncClaim(_Paused[AsyncOperation]):
                 step = await self._advance(flow, step)
         except StopIteration as stop:
             return self.repeated(stop.value, self.place.ask_async)
+        self.kept.enter_context(self.place.keep(self.handle))
         return self.handle
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.kept.close()
         if self.flow is None or self.handle is None:
             return
         try:

@@ -45,8 +45,8 @@ class Declaration:
     store_result: bool
     keep_message: bool
     secret: Secret | None = field(repr=False, default=None)
-    older_secrets: tuple[Secret, ...] = field(repr=False, default=())
-    """Of before a rotation: their keys still count, for one retention."""
+    older_secrets: tuple[Secret | None, ...] = field(repr=False, default=())
+    """Of before a rotation, None for the time without one: their keys still count, for one retention."""
 
     def __post_init__(self) -> None:
         if not self.job_type or len(self.job_type) > 200:
@@ -71,7 +71,7 @@ class Declaration:
 
     def requests(self, arguments: Arguments, *, message: str | None, dialect: str) -> list[Request]:
         """The request of a new attempt, and one for each older secret: a record under any of them counts."""
-        secrets_ = (self.secret, *self.older_secrets) if self.secret is not None else (None,)
+        secrets_ = (self.secret, *self.older_secrets)
         return [self._request(arguments, secret, message, dialect) for secret in secrets_]
 
     def nothing(self) -> Request:
@@ -87,16 +87,30 @@ class Declaration:
             longest_run=self.longest_run,
         )
 
-    def compute_key(self, arguments: Arguments, secret: Secret | None = None) -> OperationKey:
-        """The key of one call."""
+    def compute_key(self, arguments: Arguments) -> OperationKey:
+        """The key of one call, with the newest secret."""
+        return self._key(arguments, self.secret)
+
+    def _key(self, arguments: Arguments, secret: Secret | None) -> OperationKey:
         value = arguments.pick(self.key, f"the key of {self.job_type}")
-        return compute_key(value, secret=secret if secret is not None else self.secret, label=self.label)
+        return compute_key(value, secret=secret, label=self.label)
+
+    def _scope(self, arguments: Arguments) -> str:
+        if isinstance(self.scope, str):
+            return self.scope
+        scope: object = arguments.call(self.scope, f"the scope of {self.job_type}")
+        if scope is None or isinstance(scope, float):
+            raise KeyRefused(
+                f"The scope of {self.job_type} is {scope!r}.",
+                remedy="Give the tenant's name or number as text.",
+            )
+        return str(scope)
 
     def _request(
         self, arguments: Arguments, secret: Secret | None, message: str | None, dialect: str
     ) -> Request:
-        key = self.compute_key(arguments, secret)
-        scope = self.scope if isinstance(self.scope, str) else str(arguments.call(self.scope))
+        key = self._key(arguments, secret)
+        scope = self._scope(arguments)
         return Request(
             scope=scope,
             job_type=self.job_type,
@@ -135,29 +149,47 @@ class Arguments:
         given = dict(bound.arguments)
         bound.apply_defaults()
         self.all: dict[str, Any] = dict(bound.arguments)
+        for parameter in signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                self.all = {**self.all.pop(parameter.name), **self.all}
         self.changed: dict[str, Any] = {
             name: value for name, value in given.items() if not _is_default(signature.parameters[name], value)
         }
 
-    def call(self, function: Callable[..., Any]) -> Any:
+    def call(self, function: Callable[..., Any], what: str = "this") -> Any:
         """Call a function of the arguments by name with those that it takes."""
         parameters = inspect.signature(function).parameters.values()
         if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-            return function(**self.all)
-        return function(**{parameter.name: self.all[parameter.name] for parameter in parameters})
+            taken = self.all
+        else:
+            names = {parameter.name for parameter in parameters}
+            taken = {name: value for name, value in self.all.items() if name in names}
+        needed = [each for each in parameters if each.default is inspect.Parameter.empty]
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        missing = [each.name for each in needed if each.kind in named and each.name not in taken]
+        if missing:
+            raise _no_such_argument(missing[0], what)
+        return function(**taken)
 
     def pick(self, source: KeySource, what: str) -> object:
         """The value that a key source makes of them."""
         if callable(source):
-            return self.call(source)
+            return self.call(source, what)
         names = (source,) if isinstance(source, str) else source
         return tuple(self.named(names, what).values())
 
     def named(self, names: Sequence[str], what: str = "the payload") -> dict[str, Any]:
         missing = [name for name in names if name not in self.all]
         if missing:
-            raise KeyRefused(f"There is no argument {missing[0]!r} for {what}.")
+            raise _no_such_argument(missing[0], what)
         return {name: self.all[name] for name in names}
+
+
+def _no_such_argument(name: str, what: str) -> KeyRefused:
+    return KeyRefused(
+        f"There is no argument {name!r} for {what}.",
+        remedy="Name the function's own parameters, as they are now.",
+    )
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
@@ -182,7 +214,7 @@ def declare(
     store_result: bool,
     keep_message: bool,
     secret: Secret | None,
-    older_secrets: Sequence[Secret],
+    older_secrets: Sequence[Secret | None],
 ) -> Declaration:
     """A checked declaration; durations as people write them. Without ``longest_run`` a run may take the whole lease."""
     held = to_timedelta(lease, name=f"lease of {job_type}")

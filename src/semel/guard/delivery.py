@@ -22,6 +22,7 @@ from semel.errors import (
     RetryTransaction,
     SemelError,
 )
+from semel.guard.answers import log_answer
 from semel.guard.declaration import Declaration
 from semel.guard.flow import Ask, Call, Flow, patiently
 from semel.guard.operation import Handle
@@ -93,13 +94,13 @@ def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
         record = begun.record
         assert record is not None
         outcome = Outcome.MISSED if record.state is State.CLAIMED else record.outcome
-        _log(logging.INFO, declaration, request, "repeat", f"completed ({outcome})")
+        log_answer(logging.INFO, request, "repeat", f"completed ({outcome})")
         if begun.reply is Reply.ABANDONED:
             raise Abandoned(
                 f"{operation} was abandoned by a person.", holds="It is completed, without an effect."
             )
         return Repeat(record if record.state is State.COMPLETED else _missed(record))
-    _log(logging.WARNING, declaration, request, begun.reply.value, begun.reason)
+    log_answer(logging.WARNING, request, begun.reply.value, begun.reason)
     match begun.reply:
         case Reply.MISMATCH:
             raise PayloadMismatch(
@@ -180,6 +181,7 @@ def _look(
         finding = Answer.UNKNOWN
     told = yield from patiently(looked(request, finding, result=result, error=error))
     if isinstance(told, Again):
+        log_answer(logging.WARNING, request, "claim_lost", "the look-up outlived its lease")
         raise ClaimLost(
             f"The look-up of {declaration.job_type} took longer than its lease, and another attempt took over.",
             holds="Nothing was done by this one.",
@@ -213,10 +215,10 @@ def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> F
     try:
         if failed(acting=handle.passed, not_done=certain, in_doubt=handle.in_doubt) is Move.RELEASE:
             yield from patiently(guard_end.release(request, error=shown))
-            _log(logging.INFO, declaration, request, "released", shown)
+            log_answer(logging.INFO, request, "released", shown)
         else:
             yield from patiently(guard_end.uncertain(request, error=shown))
-            _log(logging.WARNING, declaration, request, "uncertain", shown)
+            log_answer(logging.WARNING, request, "uncertain", shown)
     except SemelError as storing:
         logger.error("%s: its end could not be stored, its lease decides: %s", declaration.job_type, storing)
 
@@ -228,6 +230,7 @@ def _shown(error: BaseException) -> str:
 
 def busy(request: Request) -> Busy:
     """The answer where an open transaction has the key, or SQLite's file."""
+    log_answer(logging.WARNING, request, "busy", "an open transaction has its key")
     return Busy(
         f"{request.job_type} {request.label or request.key[:12]} is in an open transaction.",
         retry_after=_BUSY_WAIT,
@@ -239,24 +242,6 @@ def _missed(record: Record) -> Record:
     from dataclasses import replace
 
     return replace(record, state=State.COMPLETED, outcome=Outcome.MISSED)
-
-
-def _log(level: int, declaration: Declaration, request: Request, answered: str, reason: str) -> None:
-    logger.log(
-        level,
-        "operation %s %s: %s%s",
-        declaration.job_type,
-        request.label or request.key[:12],
-        answered,
-        f": {reason}" if reason else "",
-        extra={
-            "job_type": declaration.job_type,
-            "scope": request.scope,
-            "key": request.key,
-            "answer": answered,
-            "reason": reason,
-        },
-    )
 
 
 def lookup_of(declaration: Declaration) -> Lookup | None:

@@ -68,7 +68,7 @@ def explain(guarded: Guarded[Any, Any], *args: Any, **kwargs: Any) -> Explanatio
         + (", extended while it runs" if declaration.extend else ""),
         acting="with op.acting():" if declaration.acting == "explicit" else "the function's start",
         crashes=_crashes(declaration.effect, promised, explicit=declaration.acting == "explicit"),
-        limits=_limits(declaration.limits),
+        limits=_limits(declaration.limits, declaration.effect),
     )
 
 
@@ -95,7 +95,9 @@ def _crashes(effect: Effect, promised: Promise, *, explicit: bool) -> dict[str, 
     }
 
 
-def _limits(limits: Limits) -> str:
+def _limits(limits: Limits, effect: Effect) -> str:
+    if isinstance(effect, Row):
+        return "only what is written on the transaction's own connection is part of it; a commit midway ends in held"
     return (
         f"held after {limits.max_unsure} attempts that nobody can tell about, or {limits.max_takeovers} takeovers; a worker "
         "that is paused past its lease inside its outside call can still act: only the outside system can refuse it"

@@ -48,6 +48,8 @@ class Guarded(Generic[P, R]):
         self.is_async = inspect.iscoroutinefunction(function)
         self.signature = _signature(function, int(takes_operation) + filled_in)
         self.returns = _returns(function)
+        self.__signature__ = self.signature
+        _check(declaration, self.signature, takes_operation)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(args, kwargs)
@@ -136,11 +138,11 @@ class Guarded(Generic[P, R]):
         leading = (handle, *filled_in) if self.takes_operation else filled_in
         if self.is_async:
             return self._call_async(handle, leading, args, kwargs)
-        with self.place.beat.keep(handle):
+        with self.place.keep(handle):
             return self.function(*leading, *args, **kwargs)
 
     async def _call_async(self, handle: Handle, leading: Any, args: Any, kwargs: Any) -> Any:
-        with self.place.beat.keep(handle):
+        with self.place.keep(handle):
             return await cast("Coroutine[Any, Any, Any]", self.function(*leading, *args, **kwargs))
 
     def _result(self, result: Any) -> Any:
@@ -178,6 +180,31 @@ def _signature(function: Callable[..., Any], filled_in: int) -> inspect.Signatur
             remedy="Write def charge(op: semel.Operation, …), or declare with_operation=False.",
         )
     return signature.replace(parameters=parameters[filled_in:])
+
+
+def _check(declaration: Declaration, signature: inspect.Signature, takes_operation: bool) -> None:
+    """What would fail at each call fails where it is declared."""
+    if declaration.acting == "explicit" and not takes_operation:
+        raise ConfigurationError(
+            f'{declaration.job_type} has acting="explicit" and with_operation=False: it could never call op.acting().',
+            remedy='Take the operation as the first parameter, or declare acting="from_start".',
+        )
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values()):
+        return
+    source = declaration.key
+    keyed = () if callable(source) else (source,) if isinstance(source, str) else tuple(source)
+    if not callable(source) and not keyed:
+        raise ConfigurationError(
+            f"{declaration.job_type} has an empty key.",
+            remedy="Name the arguments that say which operation it is.",
+        )
+    for name in (*keyed, *(declaration.payload or ())):
+        if name not in signature.parameters:
+            raise ConfigurationError(
+                f"{declaration.job_type} names {name!r} in its key or payload, which is no parameter of its "
+                "function.",
+                remedy=f"There are: {', '.join(signature.parameters) or 'none'}.",
+            )
 
 
 def _returns(function: Callable[..., Any]) -> Any:

@@ -23,7 +23,7 @@ class Once:
 
     ``target`` is a DSN, a SQLAlchemy engine, a psycopg pool, a Django alias, a SQLite file's path or a `semel.App`. Outside
     effects are claimed on a small pool of the guard's own, committed by themselves. ``secret`` makes keys HMACs, for keys
-    that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a rotation.
+    that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a rotation (None: the time without one).
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Once:
         schema: str = "semel",
         scope: Scope = "",
         secret: Secret | None = None,
-        older_secrets: Sequence[Secret] = (),
+        older_secrets: Sequence[Secret | None] = (),
         labels: bool = True,
         keep_messages: bool = True,
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -11,6 +12,7 @@ from typing import Any, Self, TypeVar
 from semel.core.effects import Row
 from semel.core.operations import Reply, may_resend
 from semel.errors import ClaimLost, ConfigurationError
+from semel.guard.answers import log_answer
 from semel.guard.declaration import Declaration
 from semel.guard.flow import Ask, AskStore, AskStoreAsync, Flow, drive, drive_async, patiently
 from semel.guard.results import encode_result
@@ -138,6 +140,7 @@ class Handle:
         raise self._claim_lost("another attempt has taken it over, or a person decided")
 
     def _claim_lost(self, reason: str) -> ClaimLost:
+        log_answer(logging.WARNING, self.request, "claim_lost", reason)
         return ClaimLost(
             f"This attempt at {self.declaration.job_type} no longer holds its claim: {reason}.",
             remedy="Stop; the record says what became of the operation.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
 from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
 from semel.guard.beat import Beat
+from semel.guard.operation import Handle
 from semel.sql import Catalogue
 from semel.store.open_transactions import describe_open_transaction, django_transaction, is_django_alias
 from semel.store.own_connections import OwnSessions, open_own
@@ -101,7 +102,10 @@ class Place:
         if given is not None:
             _require_transaction(given)
             caller = sync_session_for(given, self._catalogue)
-            yield Inside(lambda operation: run(operation, caller), given)
+            with (
+                caller.transaction() if tx is None else nullcontext()
+            ):  # a test's: its rollback is not the test's
+                yield Inside(lambda operation: run(operation, caller), given)
             return
         if isinstance(self.target, str) and is_django_alias(self.target):
             with django_transaction(self.target) as connection:  # the one that the ORM writes on
@@ -118,10 +122,15 @@ class Place:
         if given is not None:
             _require_transaction(given)
             caller = async_session_for(given, self._catalogue)
-            yield Inside(lambda operation: run_async(operation, caller), given)
+            async with caller.transaction() if tx is None else nullcontext():
+                yield Inside(lambda operation: run_async(operation, caller), given)
             return
         async with self._own.async_session() as session, session.transaction():
             yield Inside(lambda operation: run_async(operation, session), session.connection)
+
+    def keep(self, handle: Handle) -> AbstractContextManager[None]:
+        """Keeps the lease while the block runs; inside a test's connection there is nobody to take over."""
+        return self.beat.keep(handle) if self.inside.get() is None else nullcontext()
 
     def close(self) -> None:
         self._own.close()
@@ -132,11 +141,7 @@ class Place:
 
 def _require_transaction(tx: Any) -> None:
     """A `Row()` without a transaction would be three commits. A session begins one by itself, so it passes."""
-    roots = {cls.__module__.partition(".")[0] for cls in type(tx).__mro__}
-    if "sqlalchemy" in roots:
-        return
-    autobegins = "psycopg" in roots and not getattr(tx, "autocommit", True)
-    if not autobegins and describe_open_transaction_or_test(tx) is None:
+    if not will_begin(tx) and describe_open_transaction_or_test(tx) is None:
         raise UnsafeClaim(
             "A Row() was called on a connection without an open transaction: claim, effect and completion would be "
             "three commits.",
@@ -148,6 +153,6 @@ def _require_transaction(tx: Any) -> None:
 def describe_open_transaction_or_test(tx: Any) -> str | None:
     """As `describe_open_transaction`, but a test's own wrapping block counts: it is a transaction."""
     found = describe_open_transaction(tx)
-    if found is None and getattr(tx, "in_atomic_block", False):
+    if found is None and in_atomic_block(tx):
         return "an atomic block of a test"
     return found

@@ -36,6 +36,6 @@ def decode_result(stored: Any, returns: Any) -> Any:
     if returns is None or stored is None:
         return stored
     try:
-        return msgspec.convert(stored, returns, strict=False)
+        return msgspec.convert(stored, returns, str_keys=True)
     except (msgspec.ValidationError, TypeError):
         return stored
