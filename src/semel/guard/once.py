@@ -23,7 +23,8 @@ class Once:
 
     ``target`` is a DSN, a SQLAlchemy engine, a psycopg pool, a Django alias, a SQLite file's path or a `semel.App`. Outside
     effects are claimed on a small pool of the guard's own, committed by themselves. ``secret`` makes keys HMACs, for keys
-    that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a rotation (None: the time without one).
+    that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a rotation (None:
+    the time without one).
     """
 
     def __init__(

@@ -14,7 +14,13 @@ from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
 from semel.guard.beat import Beat
 from semel.guard.operation import Handle
 from semel.sql import Catalogue
-from semel.store.open_transactions import describe_open_transaction, django_transaction, is_django_alias
+from semel.store.open_transactions import (
+    describe_open_transaction,
+    django_transaction,
+    in_atomic_block,
+    is_django_alias,
+    will_begin,
+)
 from semel.store.own_connections import OwnSessions, open_own
 from semel.store.run import run, run_async
 from semel.store.sessions import async_session_for, sync_session_for

@@ -26,7 +26,7 @@ def describe_open_transaction(tx: object) -> str | None:
     if "sqlite3" in roots:
         return _when(bool(tx.in_transaction), "the sqlite3 connection is in a transaction")  # type: ignore[attr-defined]
     if "pymysql" in roots or "MySQLdb" in roots:
-        return _when(_mysql_open(tx), "the MySQL connection is not in autocommit")
+        return _when(_mysql_open(tx), "the MySQL connection is in a transaction, or not in autocommit")
     return None
 
 
@@ -51,6 +51,36 @@ def django_transaction(alias: str) -> Iterator[Any]:
         yield connections[alias]
 
 
+def will_begin(tx: object) -> bool:
+    """Whether the next write on it opens a transaction that is the caller's to commit, where none is open yet."""
+    roots = {cls.__module__.partition(".")[0] for cls in type(tx).__mro__}
+    if "psycopg" in roots:
+        return not getattr(tx, "autocommit", True)
+    if "sqlite3" in roots:
+        from semel.store.drivers.sqlite_driver import begins_by_itself
+
+        return begins_by_itself(tx)  # type: ignore[arg-type]
+    return "sqlalchemy" in roots and not _autocommits(tx)
+
+
+def _autocommits(tx: Any) -> bool:
+    """Whether a connection or a session of SQLAlchemy's is set to AUTOCOMMIT: it begins in name only."""
+    target = getattr(tx, "sync_session", None) or getattr(tx, "sync_connection", None) or tx
+    bind = target if hasattr(target, "exec_driver_sql") else target.get_bind()
+    engine = getattr(bind, "engine", bind)
+    levels = [each.get_execution_options().get("isolation_level") for each in (bind, engine)]
+    levels.append(getattr(engine.dialect, "_on_connect_isolation_level", None))
+    return next((level for level in levels if level is not None), None) == "AUTOCOMMIT"
+
+
+def in_atomic_block(tx: object) -> bool:
+    """Whether a Django connection or alias is in an atomic block, one of a test's included."""
+    connection = (
+        sys.modules["django.db"].connections[tx] if isinstance(tx, str) and is_django_alias(tx) else tx
+    )
+    return bool(getattr(connection, "in_atomic_block", False))
+
+
 def _when(is_open: bool, words: str) -> str | None:
     return words if is_open else None
 
@@ -61,10 +91,11 @@ def _psycopg_open(connection: Any) -> bool:
 
 
 def _mysql_open(connection: Any) -> bool:
-    """With autocommit off the first statement opens one, and the server's flag does not show it after a plain read."""
-    if hasattr(connection, "get_autocommit"):
-        return not connection.get_autocommit()
-    return not bool(connection.autocommit_mode)
+    """With autocommit off the first statement opens one, which the server's flag does not show after a plain read; with it
+    on, BEGIN does, which the flag shows."""
+    from semel.store.drivers.mysql_driver import is_open
+
+    return is_open(connection)
 
 
 def _django(tx: Any) -> str | None:
