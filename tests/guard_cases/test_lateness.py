@@ -284,3 +284,32 @@ def test_c57_a_burst_of_deliveries_has_one_effect(case: Case) -> None:
             assert set(answers) <= {f"charge of {order}", "in progress"}
     assert len(case.effects) == 10
     assert len(set(case.effects)) == 10
+
+
+def test_f11_a_forked_process_extends_its_own_leases(case: Case) -> None:
+    """A thread does not live on in a fork."""
+    import os
+    import threading
+
+    charge = case.charge(lease="0.9 s", longest_run="30 s", extend=True)
+    first = threading.Event()
+    case.hooks["acting"] = first.wait
+    parent = threading.Thread(target=charge, args=(1,))
+    parent.start()
+    while case.hooks:
+        time.sleep(0.01)
+    time.sleep(0.45)  # between two beats of the parent
+    child = os.fork()
+    if child == 0:
+        try:
+            case.hooks = {"acting": lambda: time.sleep(2)}
+            charge(2)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    first.set()
+    parent.join()
+    rows = case.ask(
+        f"SELECT state FROM {case.operations} WHERE job_type = '{case.job}' AND completed_at <= lease_until"
+    )
+    assert [row[0] for row in rows] == ["completed"] * 2

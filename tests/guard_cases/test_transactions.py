@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -226,3 +230,66 @@ def test_f30_the_callers_rows_survive_a_repeat_under_a_strict_isolation(
         connection.execute(f"INSERT INTO {paid} VALUES (7)")
         assert pay.on(connection)(1) == "paid 1"
     assert numbers(case, paid) == [1, 7]
+
+
+def test_f25_djangos_own_blocks_around_a_test_are_no_open_transaction(tmp_path: Path) -> None:
+    """In a process of its own: Django is set up once in one."""
+    from semel.store.export import export_guard
+
+    migrations = tmp_path / "shop" / "migrations"
+    migrations.mkdir(parents=True)
+    for package in (migrations, migrations.parent):
+        (package / "__init__.py").touch()
+    (migrations / "0001_guard.py").write_text(export_guard("django", "sqlite"))
+    database = {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(tmp_path / "shop.db"),
+        "TEST": {"NAME": str(tmp_path / "test.db")},
+    }
+    (tmp_path / "settings.py").write_text(
+        f"DATABASES = {{'default': {database!r}}}\nINSTALLED_APPS = ['shop']\n"
+    )
+    (migrations.parent / "tests.py").write_text(DJANGO_TESTS)
+    done = subprocess.run(
+        [sys.executable, "-m", "django", "test", "shop", "--settings=settings", "--pythonpath=."],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Ran 3 tests" in done.stderr
+
+
+DJANGO_TESTS = """
+import semel
+from django.db import connection, transaction
+from django.test import TestCase
+
+once = semel.Once("default")
+acted = []
+
+
+@once.operation("charge", key="order")
+def charge(op, order):
+    acted.append(order)
+
+
+@once.operation("credit", key="order", effect=semel.Row())
+def credit(op, order):
+    return "credited"
+
+
+class Orders(TestCase):
+    def test_a_call_is_not_refused(self):
+        charge(1)
+        self.assertEqual(acted, [1])
+
+    def test_a_block_of_the_applications_is(self):
+        with self.assertRaises(semel.UnsafeClaim), transaction.atomic():
+            charge(2)
+
+    def test_a_row_takes_the_tests_transaction(self):
+        self.assertEqual([credit.on("default")(1), credit.on(connection)(1)], ["credited"] * 2)
+"""
