@@ -171,7 +171,8 @@ def test_a_busy_application_keeps_its_leases(database_url: str) -> None:
 
     @app.job
     async def blocks() -> None:
-        ran.append(threading.get_ident())
+        ran.append(None)
+        other.start()
         time.sleep(2.5)
 
     async def rival() -> None:
@@ -181,12 +182,10 @@ def test_a_busy_application_keeps_its_leases(database_url: str) -> None:
     async def work() -> int:
         async with app.worker(upkeep=False) as worker, asyncio.timeout(LIMIT):
             job = await blocks.aenqueue()
-            await until(lambda: ran)
             await worker.drain()
             return job.id
 
     other = threading.Thread(target=lambda: asyncio.run(rival()))
-    other.start()
     try:
         record = show(database_url, asyncio.run(work()))
     finally:
