@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Any
 
 import pytest
 from tests.worker.helpers import LIMIT, ask, make_app, show, status, until
 
-from semel import App, SchemaMismatch
+from semel import App, Backoff, JobContext, RetryPolicy, SchemaMismatch
+from semel.store.statement import Operation
 
 
 @pytest.fixture
@@ -56,6 +58,39 @@ def test_drain_sees_what_was_stored_before_it_was_called(app: App, ran: list[int
                 assert ran[-1:] == [order]
 
     asyncio.run(work())
+
+
+def test_drain_runs_a_job_that_is_due_again_while_the_worker_looks(app: App, database_url: str) -> None:
+    """The answer to a look that began before the first attempt was written comes late: it has not seen the second."""
+    looked = threading.Event()
+    attempts: list[int] = []
+
+    @app.job(context=True, retry=RetryPolicy(max_attempts=2, backoff=Backoff(base=0)))
+    def charge(context: JobContext) -> None:
+        attempts.append(context.attempt)
+        assert looked.wait(LIMIT)
+        raise RuntimeError
+
+    async def work() -> int:
+        async with app.worker(upkeep=False) as worker, asyncio.timeout(LIMIT):
+            engine = worker._engine
+            assert engine is not None
+            at_once = engine._claim_link.run
+
+            async def late(operation: Operation[Any]) -> Any:
+                answer = await at_once(operation)
+                if attempts == [1] and not looked.is_set():
+                    looked.set()
+                    await until(lambda: engine.board.empty, "the first attempt to be written")
+                return answer
+
+            engine._claim_link.run = late  # type: ignore[method-assign]
+            job = await charge.aenqueue()
+            await worker.drain()
+            assert attempts == [1, 2]
+        return job.id
+
+    assert status(database_url, asyncio.run(work())) == "failed"
 
 
 def test_its_schedules_run(database_url: str) -> None:
