@@ -66,7 +66,7 @@ def test_drain_runs_a_job_that_is_due_again_while_the_worker_looks(app: App, dat
     attempts: list[int] = []
 
     @app.job(context=True, retry=RetryPolicy(max_attempts=2, backoff=Backoff(base=0)))
-    def charge(context: JobContext) -> None:
+    def declined(context: JobContext) -> None:
         attempts.append(context.attempt)
         assert looked.wait(LIMIT)
         raise RuntimeError
@@ -85,7 +85,7 @@ def test_drain_runs_a_job_that_is_due_again_while_the_worker_looks(app: App, dat
                 return answer
 
             engine._claim_link.run = late  # type: ignore[method-assign]
-            job = await charge.aenqueue()
+            job = await declined.aenqueue()
             await worker.drain()
             assert attempts == [1, 2]
         return job.id
