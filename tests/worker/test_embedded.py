@@ -86,7 +86,7 @@ def test_drain_runs_a_job_that_is_due_again_while_the_worker_looks(app: App, dat
 
             engine._claim_link.run = late  # type: ignore[method-assign]
             job = await declined.aenqueue()
-            await worker.drain()
+            await worker.drain(poll=0)
             assert attempts == [1, 2]
         return job.id
 
