@@ -26,7 +26,7 @@ from semel import App
 AT_ONCE = 4
 CONCURRENCY = 4
 GRACE = 1.0
-MARGIN = 20.0
+MARGIN = 40.0
 """Seconds for jobs that have crashed to run one by one, on a machine that is busy with other cases."""
 
 OTHER_STATEMENTS = frozenset(
