@@ -33,7 +33,7 @@ def test_one_that_wakes_past_its_lease_has_lost_its_claim_and_writes_nothing(
     until(lambda: journal.count("start") == 1, "the first attempt runs")
     first.send(signal.SIGSTOP, children=True)
     start_worker("second", stop_grace=1)
-    until(lambda: journal.count("start") == 2, "the second attempt runs", LEASE + 10)
+    until(lambda: journal.count("start") == 2, "the second attempt runs", LEASE + 30)
     release.touch()
     until(lambda: statuses(database_url) == {"done": 1}, "the second attempt has ended")
     before = ask(database_url, "SELECT * FROM semel.all_jobs")
@@ -75,10 +75,12 @@ def test_a_worker_that_is_only_slow_keeps_its_claim(
     """Stopped for less than what is left of its lease, it goes on as if nothing had been."""
     release = tmp_path / "release"
     app.jobs["wait_for"].enqueue(str(release))
-    first = start_worker("first", lease=4)
+    first = start_worker("first", lease=20)
     until(lambda: journal.count("start") == 1, "it runs")
+    second = start_worker("second", lease=20).started()
     first.send(signal.SIGSTOP, children=True)
-    start_worker("second", lease=4).started()
+    looks = second.passed("queue/claim")
+    until(lambda: second.passed("queue/claim") > looks + 2, "the second one looks for jobs")
     first.send(signal.SIGCONT, children=True)
     release.touch()
     until(lambda: statuses(database_url) == {"done": 1}, "it is done")

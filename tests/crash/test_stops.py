@@ -16,7 +16,7 @@ from tests.support.workers import Worker
 from semel import App
 
 GRACE = 2.0
-MARGIN = 2.0
+MARGIN = 4.0
 """Seconds over the grace: the supervisor waits one for its children, and its own end takes a moment."""
 
 

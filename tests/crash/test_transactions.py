@@ -40,7 +40,7 @@ def test_one_that_lost_its_claim_rolls_its_effect_back(
     until(lambda: journal.count("start") == 1, "the first attempt runs")
     ask(database_url, "UPDATE semel.jobs SET status = 'pending', run_at = 'infinity'")
     release.touch()
-    until(lambda: "claim lost" in first.log, "it has lost its claim", LEASE + 10)
+    until(lambda: "claim lost" in first.log, "it has lost its claim", LEASE + 30)
     assert ask(database_url, "SELECT count(*) FROM effects") == [(0,)]
     (job,) = stored_jobs(database_url)
     assert job.status == "pending"

@@ -113,7 +113,7 @@ def test_a_number_that_two_rows_share_does_not_let_one_write_the_other(
 ) -> None:
     """The pair test: two rows with equal numbers, and a fence made of one row's id and the other's claim."""
     app.jobs["quick"].enqueue_many([(), (), ()])
-    first, second, _ = winner.claims(limit=5)
+    first, second, _ = winner.claims(limit=2) + winner.claims()
     ask(database_url, "UPDATE semel.jobs SET claim = %s WHERE id <> %s", second.claim, first.job_id)
     before = ask(database_url, "SELECT * FROM semel.all_jobs WHERE id = %s", first.job_id)
     winner.does(WRITES[write](replace(first, claim=second.claim)))
@@ -121,12 +121,14 @@ def test_a_number_that_two_rows_share_does_not_let_one_write_the_other(
 
 
 def test_a_batch_settles_exactly_its_pairs(app: App, winner: Rival, database_url: str) -> None:
-    """(A, claim of B) beside (B, claim of B): the lists of ids and of claims hold both, the pairs only one."""
-    app.jobs["quick"].enqueue_many([(), ()])
-    first, second = winner.claims(limit=2)
-    mixed = [replace(first, claim=second.claim), second]
-    assert winner.does(settling(mixed)) == pairs([second])
-    assert statuses(database_url) == {"running": 1, "done": 1}
+    """(A, claim of B) and (B, claim of A): the lists of ids and of claims hold what is right, the pairs do not."""
+    app.jobs["quick"].enqueue_many([(), (), ()])
+    first, second, third = winner.claims(limit=2) + winner.claims(limit=2)
+    crossed = [replace(first, claim=second.claim), replace(second, claim=first.claim), third]
+    assert winner.does(extend(crossed, lease=LEASE)) == pairs(crossed[:2])
+    assert winner.does(settling(crossed)) == pairs([third])
+    assert winner.does(give_back(crossed)) == 0
+    assert statuses(database_url) == {"running": 2, "done": 1}
 
 
 @pytest.mark.parametrize("worker_of_first", ["running", "given back", "crashed"])

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-LIMIT = 30.0
+LIMIT = 60.0
 
 
 def until(true: Callable[[], object], what: str, limit: float = LIMIT) -> None:

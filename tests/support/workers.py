@@ -56,6 +56,11 @@ class Worker:
         """The process ids of all children that began, in order."""
         return children_of(self.record)
 
+    def passed(self, name: str) -> int:
+        """How often its processes have begun this statement."""
+        path = Path(self.record + ".statements")
+        return path.read_text("utf-8").count(f" before {name}\n") if path.exists() else 0
+
     @property
     def ended(self) -> bool:
         return self.process.poll() is not None
@@ -72,11 +77,11 @@ class Worker:
             os.kill(self.children[-1], number)
         self.process.send_signal(number)
 
-    def wait(self, limit: float = 30.0) -> int:
+    def wait(self, limit: float = 60.0) -> int:
         """The exit code."""
         return self.process.wait(limit)
 
-    def stop(self, limit: float = 30.0) -> int:
+    def stop(self, limit: float = 60.0) -> int:
         self.send(signal.SIGTERM)
         return self.wait(limit)
 

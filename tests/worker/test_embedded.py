@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Any
 
 import pytest
 from tests.worker.helpers import LIMIT, ask, make_app, show, status, until
 
-from semel import App, SchemaMismatch
+from semel import App, Backoff, JobContext, RetryPolicy, SchemaMismatch
+from semel.store.statement import Operation
 
 
 @pytest.fixture
@@ -56,6 +58,39 @@ def test_drain_sees_what_was_stored_before_it_was_called(app: App, ran: list[int
                 assert ran[-1:] == [order]
 
     asyncio.run(work())
+
+
+def test_drain_runs_a_job_that_is_due_again_while_the_worker_looks(app: App, database_url: str) -> None:
+    """The answer to a look that began before the first attempt was written comes late: it has not seen the second."""
+    looked = threading.Event()
+    attempts: list[int] = []
+
+    @app.job(context=True, retry=RetryPolicy(max_attempts=2, backoff=Backoff(base=0)))
+    def declined(context: JobContext) -> None:
+        attempts.append(context.attempt)
+        assert looked.wait(LIMIT)
+        raise RuntimeError
+
+    async def work() -> int:
+        async with app.worker(upkeep=False) as worker, asyncio.timeout(LIMIT):
+            engine = worker._engine
+            assert engine is not None
+            at_once = engine._claim_link.run
+
+            async def late(operation: Operation[Any]) -> Any:
+                answer = await at_once(operation)
+                if attempts == [1] and not looked.is_set():
+                    looked.set()
+                    await until(lambda: engine.board.empty, "the first attempt to be written")
+                return answer
+
+            engine._claim_link.run = late  # type: ignore[method-assign]
+            job = await declined.aenqueue()
+            await worker.drain(poll=0)
+            assert attempts == [1, 2]
+        return job.id
+
+    assert status(database_url, asyncio.run(work())) == "failed"
 
 
 def test_its_schedules_run(database_url: str) -> None:
@@ -165,22 +200,33 @@ def test_a_sync_handler_that_ignores_its_time_out_loses_its_lease(database_url: 
 
 
 def test_a_busy_application_keeps_its_leases(database_url: str) -> None:
+    """For 2.5 leases its event loop does not turn, and a rival looks every 20 ms."""
     app = make_app(database_url, lease="1 s")
-    ran = []
+    ran, over = [], threading.Event()
 
     @app.job
     async def blocks() -> None:
         ran.append(None)
+        other.start()
         time.sleep(2.5)
 
-    async def work() -> None:
-        async with app.worker() as worker, asyncio.timeout(LIMIT):
+    async def rival() -> None:
+        async with app.with_database(database_url).worker(upkeep=False):
+            await asyncio.to_thread(over.wait, LIMIT)
+
+    async def work() -> int:
+        async with app.worker(upkeep=False) as worker, asyncio.timeout(LIMIT):
             job = await blocks.aenqueue()
             await worker.drain()
-            assert status(database_url, job.id) == "done"
+            return job.id
 
-    asyncio.run(work())
-    assert len(ran) == 1
+    other = threading.Thread(target=lambda: asyncio.run(rival()))
+    try:
+        record = show(database_url, asyncio.run(work()))
+    finally:
+        over.set()
+        other.join(LIMIT)
+    assert (record.job.status, record.job.crashes, len(ran)) == ("done", 0, 1)
 
 
 def test_two_workers_in_one_application_share_the_work(app: App, ran: list[int]) -> None:

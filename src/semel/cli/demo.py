@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import logging
 import secrets
 import signal
 import sys
@@ -83,6 +84,8 @@ def main(arguments: Sequence[str]) -> int:
 def run_demo(options: Options) -> int:
     """Play it and print what happened: 0 where all went as promised, else 1, and which expectation failed."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    # Ctrl-C in the middle of a statement: the driver would tell of its rollback beside the demo's own word.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     try:
         with _ended_by_signals():
             shown = _play(console, options)

@@ -120,6 +120,7 @@ class Claiming:
     async def _claim(self, wanted: int) -> bool:
         """Claim once; answers whether there may be more due."""
         claimed, asked = time.monotonic(), self._asked
+        quiet = self.board.empty  # else a job that is settled meanwhile may be due again, unseen by this look
         found: Claims = await self.link.run(
             claim(
                 worker=self.worker,
@@ -144,7 +145,7 @@ class Claiming:
         count = len(found.taken) + len(found.ended)
         if count:
             self.idle.clear()
-        elif self.board.empty and asked == self._asked:
+        elif quiet and self.board.empty and asked == self._asked:
             self.idle.set()
         return count >= _size(wanted)
 

@@ -2,8 +2,6 @@
 -- Caller: store.jobs.settle. Locks: the rows of the batch in id order, FOR NO KEY UPDATE, waiting. Index: the key.
 -- Done and cancelled jobs move to the history in this statement; one with a unique_key stays until unique_until. The look-up
 -- per pair keeps this linear, and exact: a list of ids and a list of claims would let (id A, claim of B) pass.
--- An attempt that ended by itself, to be tried again, shows that the job does not kill its worker each time: its crashes
--- start anew, and it need not run alone any more.
 WITH ending AS MATERIALIZED (
     SELECT pair.id, pair.claim, pair.worker, coalesce(detail.status, 'done') AS status, detail.delay, detail.run_at,
            detail.refund, detail.error || jsonb_build_object('at', clock_timestamp()) AS error, detail.summary, detail.result
@@ -42,7 +40,6 @@ WITH ending AS MATERIALIZED (
 ), kept AS (
     UPDATE {schema}.jobs AS job
        SET status = held.status,
-           crashes = CASE WHEN held.status = 'pending' THEN 0 ELSE job.crashes END,
            attempts = job.attempts - CASE WHEN held.refund AND job.attempts > 0 THEN 1 ELSE 0 END,
            run_at = CASE WHEN held.status = 'pending'
                          THEN coalesce(held.run_at, clock_timestamp() + make_interval(secs => coalesce(held.delay, 0)))
