@@ -53,6 +53,8 @@ class JobContext:
     timeout: timedelta | None
     connection: Any = field(default=None, repr=False)
     """The transaction's connection, for a job declared with ``transaction=True``."""
+    installation: str = field(default="", repr=False)
+    """The name of the installation that the job is in."""
     _deadline: float | None = field(default=None, repr=False)
     _state: AttemptState | None = field(default=None, repr=False)
 
@@ -124,6 +126,7 @@ def make_context(
         run_at=job.run_at,
         timeout=timeout,
         connection=connection,
+        installation=str(installation),
         _deadline=deadline,
         _state=state,
     )

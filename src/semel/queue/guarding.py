@@ -53,7 +53,7 @@ def make_handler(guarded: Guarded[..., Any], *, context: bool) -> Callable[..., 
 
     def run(ctx: JobContext, *args: Any, **kwargs: Any) -> Any:
         connection, rest = (args[0], args[1:]) if in_row else (None, args)
-        message = to_message("semel", job_id=ctx.job_id)
+        message = to_message("semel", job_id=ctx.job_id, installation=ctx.installation)
         return guarded.run(rest, kwargs, tx=connection, message=message, leading=(ctx,) if context else ())
 
     async def handle_async(ctx: JobContext, *args: Any, **kwargs: Any) -> Any:
