@@ -20,7 +20,6 @@ from semel.errors import (
     InProgress,
     PayloadMismatch,
     RetryTransaction,
-    SemelError,
 )
 from semel.guard.answers import log_answer
 from semel.guard.declaration import Declaration
@@ -219,7 +218,7 @@ def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> F
         else:
             yield from patiently(guard_end.uncertain(request, error=shown))
             log_answer(logging.WARNING, request, "uncertain", shown)
-    except SemelError as storing:
+    except Exception as storing:  # whatever the driver raises
         logger.error("%s: its end could not be stored, its lease decides: %s", declaration.job_type, storing)
 
 

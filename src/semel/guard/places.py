@@ -28,6 +28,9 @@ from semel.store.statement import Operation
 
 _TRIES: Final = 3
 _PAUSE: Final = 0.05
+_THREE_COMMITS: Final = (
+    "A Row() was called on a connection without an open transaction: claim, effect and completion would be three commits."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class Place:
         """The caller's transaction, or a new one on a connection of the guard's, committed at the end of the block."""
         given = tx if tx is not None else self.inside.get()
         if given is not None:
-            _require_transaction(given)
+            require_transaction(given, _THREE_COMMITS)
             caller = sync_session_for(given, self._catalogue)
             with (
                 caller.transaction() if tx is None else nullcontext()
@@ -126,7 +129,7 @@ class Place:
         """`transaction`, for asyncio."""
         given = tx if tx is not None else self.inside.get()
         if given is not None:
-            _require_transaction(given)
+            require_transaction(given, _THREE_COMMITS)
             caller = async_session_for(given, self._catalogue)
             async with caller.transaction() if tx is None else nullcontext():
                 yield Inside(lambda operation: run_async(operation, caller), given)
@@ -145,12 +148,11 @@ class Place:
         await self._own.aclose()
 
 
-def _require_transaction(tx: Any) -> None:
-    """A `Row()` without a transaction would be three commits. A session begins one by itself, so it passes."""
+def require_transaction(tx: Any, otherwise: str) -> None:
+    """Refuse a connection on which a write would commit at once. One that begins by itself passes."""
     if not will_begin(tx) and describe_open_transaction_or_test(tx) is None:
         raise UnsafeClaim(
-            "A Row() was called on a connection without an open transaction: claim, effect and completion would be "
-            "three commits.",
+            otherwise,
             holds="Nothing was claimed and nothing done.",
             remedy='Open one: "with connection.transaction():", "with transaction.atomic():", or BEGIN.',
         )
