@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from semel.cli.demonstration.charges.script import FATES, Fate, Method, foretell_all
+from semel.cli.demonstration.charges.script import FATES, Fate, Foretold, Method, foretell_all
 from semel.core.operation_report import OperationFilter, OperationSummary
 from semel.core.operations import State
 from semel.core.report import JobSummary
@@ -127,24 +127,11 @@ def count_method(
     jobs: Mapping[int, JobSummary],
 ) -> MethodFigures:
     """One method's figures. ``charges`` and ``jobs`` are by order."""
-    listed = []
     foretold = foretell_all(method)
-    for order, fate, expected in zip(orders, FATES, foretold, strict=True):
-        record = records.get(order)
-        guarded = method.effect is not None
-        state = jobs[order].status.value if not guarded else "unclaimed" if record is None else record.state
-        listed.append(
-            OrderFigures(
-                order=order,
-                fate=fate.value,
-                charges=charges.get(order, 0),
-                state=state,
-                outcome=None if record is None else record.outcome,
-                effect=None if record is None else record.effect,
-                foretold_charges=expected.charges,
-                foretold_state="held" if expected.held else "completed" if guarded else "done",
-            )
-        )
+    listed = [
+        _count_order(method, fate, expected, order, charges.get(order, 0), records.get(order), jobs[order])
+        for order, fate, expected in zip(orders, FATES, foretold, strict=True)
+    ]
     promised = method.promise
     return MethodFigures(
         method=method.name,
@@ -161,6 +148,29 @@ def count_method(
         foretold_completed=sum(not each.held for each in foretold),
         foretold_held=sum(each.held for each in foretold),
         order_list=listed,
+    )
+
+
+def _count_order(
+    method: Method,
+    fate: Fate,
+    expected: Foretold,
+    order: int,
+    charges: int,
+    record: OperationSummary | None,
+    job: JobSummary,
+) -> OrderFigures:
+    guarded = method.effect is not None
+    state = job.status.value if not guarded else "unclaimed" if record is None else record.state
+    return OrderFigures(
+        order=order,
+        fate=fate.value,
+        charges=charges,
+        state=state,
+        outcome=None if record is None else record.outcome,
+        effect=None if record is None else record.effect,
+        foretold_charges=expected.charges,
+        foretold_state="held" if expected.held else "completed" if guarded else "done",
     )
 
 
