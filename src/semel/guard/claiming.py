@@ -20,6 +20,14 @@ Kind = TypeVar("Kind", bound=Handle)
 _NO_ARGUMENTS: Final = inspect.Signature()
 
 
+class _Ended(Exception):
+    """The end of a flow, with its value."""
+
+    @property
+    def value(self) -> Any:
+        return self.args[0]
+
+
 class _Paused(Generic[Kind]):
     """A delivery's flow, stopped where the handler would be called: the block is the handler."""
 
@@ -38,6 +46,7 @@ class _Paused(Generic[Kind]):
         """Keeps the lease for the length of the block, where it is to be extended."""
 
     def start(self, ask: Any) -> Generator[Ask | Call, Any, Any]:
+        self.handle = None
         lookup = lookup_of(self.declaration)
         nothing = Arguments(_NO_ARGUMENTS, (), {})
         requests = self.declaration.requests(nothing, message=None, dialect=self.place.dialect)
@@ -119,7 +128,7 @@ class AsyncClaim(_Paused[AsyncOperation]):
             step = next(flow)
             while isinstance(step, Ask) or self.handle is None:
                 step = await self._advance(flow, step)
-        except StopIteration as stop:
+        except (StopIteration, _Ended) as stop:
             return self.repeated(stop.value, self.place.ask_async)
         self.kept.enter_context(self.place.keep(self.handle))
         return self.handle
@@ -134,7 +143,7 @@ class AsyncClaim(_Paused[AsyncOperation]):
             step = self.flow.throw(error) if error is not None else self.flow.send(self.handle.result)
             while True:
                 step = await self._advance(self.flow, step)
-        except StopIteration:
+        except (StopIteration, _Ended):
             return
         except BaseException as raised:
             if raised is not error:
@@ -142,7 +151,10 @@ class AsyncClaim(_Paused[AsyncOperation]):
 
     async def _advance(self, flow: Generator[Ask | Call, Any, Any], step: Ask | Call) -> Ask | Call:
         try:
-            answer = await step_async(step, self.place.ask_async)
-        except BaseException as error:
-            return flow.throw(error)
-        return flow.send(answer)
+            try:
+                answer = await step_async(step, self.place.ask_async)
+            except BaseException as error:
+                return flow.throw(error)
+            return flow.send(answer)
+        except StopIteration as stop:  # cannot leave a coroutine
+            raise _Ended(stop.value) from None

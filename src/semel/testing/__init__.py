@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from semel.testing.databases import TestDatabases
     from semel.testing.draining import Drained, DrainIncomplete, adrain, drain
+    from semel.testing.guarding import inside_transaction
     from semel.testing.inlining import InlineRecord, inline
     from semel.testing.jobs import JobRow
     from semel.testing.outcomes import AttemptFailed, AttemptOutcome, Outcome
@@ -45,6 +46,7 @@ __all__ = [
     "drain",
     "enqueued",
     "inline",
+    "inside_transaction",
     "pointed_to",
     "refute_enqueued",
     "run_inline",
@@ -62,6 +64,7 @@ _MODULES: Final = MappingProxyType(
         ),
         "databases": ("TestDatabases",),
         "draining": ("DrainIncomplete", "Drained", "adrain", "drain"),
+        "guarding": ("inside_transaction",),
         "inlining": ("InlineRecord", "inline"),
         "jobs": ("JobRow",),
         "outcomes": ("AttemptFailed", "AttemptOutcome", "Outcome"),

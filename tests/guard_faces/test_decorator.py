@@ -1,0 +1,452 @@
+"""The decorator: keys, payloads, scopes, results, sync and async; one effect for one operation."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import inspect
+import threading
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+from tests.guard.stored import Ago
+
+from semel import (
+    Abandoned,
+    ConfigurationError,
+    Hold,
+    KeyRefused,
+    NotDone,
+    Operation,
+    PayloadMismatch,
+    Secret,
+)
+from semel.errors import ClaimLost, Held, InProgress
+
+pytestmark = pytest.mark.usefixtures("stored")
+
+
+def test_a_repeat_is_answered_without_acting(once, provider, only):
+    @once.operation("charge", key="order", acting="explicit")
+    def charge(op: Operation, order: int) -> str:
+        with op.acting():
+            return provider.charge(order, reference=op.reference)
+
+    assert [charge(7) for _ in range(3)] == ["receipt 1"] * 3
+    assert provider.calls == [7]
+    record = only()
+    assert (record["state"], record["outcome"], record["claim"], record["label"]) == (
+        "completed",
+        "acted",
+        1,
+        "7",
+    )
+    assert charge(8) == "receipt 2"
+
+
+def test_async_functions_are_guarded_alike(once, provider, only):
+    @once.operation("charge", key="order", acting="explicit")
+    async def charge(op, order: int) -> str:
+        async with op.acting():
+            await asyncio.sleep(0)
+            receipt = provider.charge(order)
+        await op.check()
+        await op.extend()
+        return await op.done(receipt)
+
+    async def several():
+        first = [await charge(7), await charge(order=7)]
+        await once.aclose()
+        return first
+
+    assert asyncio.run(several()) == ["receipt 1", "receipt 1"]
+    assert provider.calls == [7]
+    assert only()["outcome"] == "acted"
+
+
+def test_a_cancelled_task_is_uncertain_and_an_early_one_released(once, only):
+    @once.operation("charge", key="order", acting="explicit")
+    async def charge(op, order: int, *, late: bool) -> None:
+        if late:
+            async with op.acting():
+                await asyncio.sleep(60)
+        await asyncio.sleep(60)
+
+    async def cancel(*, late):
+        task = asyncio.ensure_future(charge(1, late=late))
+        while True:
+            await asyncio.sleep(0.05)
+            record = await asyncio.to_thread(_record_or_none, only)
+            if record and record["state"] == "claimed" and (record["acting_at"] is not None) is late:
+                break
+            assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await once.aclose()
+
+    asyncio.run(cancel(late=False))
+    assert only()["state"] == "released"
+    asyncio.run(cancel(late=True))
+    assert (only()["state"], only()["unsure"]) == ("claimed", 1)
+
+
+def _record_or_none(only):
+    try:
+        return only()
+    except ValueError:
+        return None
+
+
+def test_callers_see_the_signature_without_its_first_parameter(once):
+    @once.operation("charge", key="order")
+    def charge(op, order: int, *, note: str = "") -> None:
+        """Charges."""
+
+    assert str(inspect.signature(charge)) == "(order: 'int', *, note: 'str' = '') -> 'None'"
+    assert (charge.__name__, charge.__doc__) == ("charge", "Charges.")
+    with pytest.raises(TypeError):
+        charge()
+
+
+@pytest.mark.parametrize("key", ["order", ("order",), lambda order, **_: order, lambda order: order])
+def test_ways_to_say_the_key(once, provider, key):
+    @once.operation("charge", key=key)
+    def charge(op, order: int, amount: int = 1):
+        return provider.charge(order)
+
+    assert [charge(1), charge(order=1), charge(1, amount=1)] == ["receipt 1"] * 3
+    assert charge(2) == "receipt 2"
+
+
+def test_a_function_that_takes_keywords(once, provider):
+    @once.operation("charge", key="order", payload=("amount",))
+    def charge(op, **options):
+        return provider.charge(options["order"])
+
+    assert [charge(order=1, amount=2), charge(amount=2, order=1)] == ["receipt 1"] * 2
+    with pytest.raises(PayloadMismatch):
+        charge(order=1, amount=3)
+    with pytest.raises(KeyRefused, match="no argument 'order'"):
+        charge(amount=3)
+
+
+def test_by_default_the_arguments_that_differ_from_their_defaults_are_compared(once, provider):
+    @once.operation("charge", key="order")
+    def charge(op, order: int, amount: int, currency: str = "eur"):
+        return provider.charge(order)
+
+    assert [charge(1, 5), charge(1, amount=5), charge(1, 5, "eur")] == ["receipt 1"] * 3
+    with pytest.raises(PayloadMismatch, match="another payload"):
+        charge(1, 6)
+    with pytest.raises(PayloadMismatch) as caught:
+        charge(1, 5, "usd")
+    assert "payload=" in caught.value.remedy
+    assert provider.calls == [1]
+
+
+def test_declared_fields_are_compared_and_no_others(once, provider):
+    @once.operation("charge", key="order", payload=("amount",))
+    def charge(op, order: int, amount: Decimal, trace: object = None):
+        return provider.charge(order)
+
+    assert charge(1, Decimal("5.0"), object()) == charge(1, Decimal("5.00"), object())
+    with pytest.raises(PayloadMismatch):
+        charge(1, Decimal("5.01"))
+
+
+def test_without_a_payload_nothing_is_compared(once, provider):
+    @once.operation("charge", key="order", payload=())
+    def charge(op, order: int, amount: int):
+        return provider.charge(order)
+
+    assert charge(1, 5) == charge(1, 6)
+
+
+def test_scopes_and_job_types_keep_equal_keys_apart(once, make_once, provider):
+    def charge(tenant: str, order: int):
+        return provider.charge((tenant, order))
+
+    options = {"key": "order", "payload": (), "with_operation": False}
+    by_tenant = once.operation("charge", scope=lambda tenant, **_: tenant, **options)(charge)
+    fixed = make_once(scope="anna").operation("charge", **options)(charge)
+    other = once.operation("refund", **options)(charge)
+    assert by_tenant("anna", 1) == by_tenant("anna", 1) == fixed("zoe", 1) == "receipt 1"
+    assert by_tenant("Anna", 1) == "receipt 2"
+    assert by_tenant("bert", 1) == "receipt 3"
+    assert other("anna", 1) == "receipt 4"
+    with pytest.raises(KeyRefused, match="scope of charge is None"):
+        by_tenant(None, 1)
+    with pytest.raises(KeyRefused, match="255 characters"):
+        by_tenant("x" * 300, 1)
+
+
+def test_labels_can_be_off(make_once, only):
+    @make_once(labels=False).operation("mail", key="to", with_operation=False)
+    def mail(to: str) -> None: ...
+
+    mail("anna@example.org")
+    assert only()["label"] is None
+
+
+def test_keys_with_a_secret_and_its_rotation(make_once, provider, stored, only):
+    old, new = Secret(b"0123456789abcdef"), Secret(b"fedcba9876543210", version=2)
+
+    def mail(to: str):
+        return provider.charge(to)
+
+    def guard(**options):
+        return make_once(**options).operation("mail", key="to", with_operation=False)(mail)
+
+    assert guard(secret=old)("anna") == "receipt 1"
+    record = only()
+    assert (record["label"], record["key_version"]) == (None, 1)
+    assert guard(secret=new, older_secrets=[old])("anna") == "receipt 1"
+    assert guard(secret=new, older_secrets=[old])("bert") == "receipt 2"
+    assert guard(secret=new)("bert") == "receipt 2"
+    assert guard(secret=new)("anna") == "receipt 3", "the older secret is what remembers"
+
+
+def test_a_secret_that_is_new_can_remember_the_time_without_one(make_once, provider):
+    def mail(to: str):
+        return provider.charge(to)
+
+    options = {"key": "to", "with_operation": False}
+    plain = make_once().operation("mail", **options)(mail)
+    keyed = make_once(secret=Secret(b"0123456789abcdef"), older_secrets=[None]).operation("mail", **options)(
+        mail
+    )
+    assert plain("anna") == keyed("anna") == "receipt 1"
+
+
+class Shade(enum.Enum):
+    RED = "red"
+
+
+@dataclass
+class Receipt:
+    id: UUID
+    amount: Decimal
+    shade: Shade
+
+
+def test_a_repeat_has_the_return_type(once):
+    receipt = Receipt(UUID(int=5), Decimal("1.00"), Shade.RED)
+    values = {
+        "a": receipt,
+        "b": {1: "x"},
+        "c": "5",
+        "d": (1, "y"),
+        "e": b"ab",
+        "f": None,
+        "g": timedelta(minutes=1),
+    }
+
+    def guard(name, returns):
+        def function(which: str):
+            return values[which]
+
+        function.__annotations__["return"] = returns
+        return once.operation(name, key="which", with_operation=False)(function)
+
+    types = {"a": Receipt, "b": dict[int, str], "c": int | str, "d": tuple[int, str], "e": bytes, "f": None}
+    for which, returns in (types | {"g": timedelta}).items():
+        function = guard(f"of {which}", returns)
+        assert function(which) == function(which) == values[which]
+        assert type(function(which)) is type(values[which])
+
+
+@pytest.mark.parametrize(
+    ("result", "dropped"),
+    [(object(), True), ("x" * 70_000, True), ("a\0b", True), ("x" * 60_000, False), (float("nan"), False)],
+)
+def test_completion_does_not_depend_on_the_result(once, provider, only, result, dropped):
+    @once.operation("charge", key="order", with_operation=False)
+    def charge(order: int):
+        provider.charge(order)
+        return result
+
+    assert charge(1) is result
+    assert (only()["state"], bool(only()["result_dropped"])) == ("completed", dropped)
+    assert charge(1) == (None if dropped or result != result else result)
+    assert provider.calls == [1]
+
+
+def test_a_result_can_be_kept_out(once, provider, only):
+    @once.operation("charge", key="order", store_result=False, with_operation=False)
+    def charge(order: int):
+        return provider.charge(order)
+
+    assert charge(1) == "receipt 1"
+    assert charge(1) is None
+    assert only()["result"] is None
+    assert not only()["result_dropped"]
+
+
+def test_without_the_operation_it_acts_from_its_start(once, only):
+    @once.operation("charge", key="order", with_operation=False)
+    def charge(order: int):
+        raise ValueError("who knows")
+
+    with pytest.raises(ValueError, match="who knows"):
+        charge(1)
+    assert (only()["state"], only()["unsure"]) == ("claimed", 1)
+    with pytest.raises(Held, match="is held"):
+        charge(1)
+
+
+def test_what_exceptions_mean(once, provider, only, stored):
+    @once.operation("charge", key="order", acting="explicit", not_done=[ConnectionRefusedError], payload=())
+    def charge(op, order: int, plan: str):
+        if plan == "early":
+            raise ValueError(plan)
+        with op.acting():
+            if plan == "not done":
+                raise NotDone("it certainly did not")
+            if plan == "refused":
+                raise ConnectionRefusedError
+            receipt = provider.charge(order)
+        op.done(receipt)
+        raise ValueError("after it")
+
+    for plan, error in [("early", ValueError), ("not done", NotDone), ("refused", ConnectionRefusedError)]:
+        with pytest.raises(error):
+            charge(1, plan)
+        assert only()["state"] == "released"
+    with pytest.raises(ValueError, match="after it"):
+        charge(1, "late")
+    assert only()["state"] == "completed"
+    assert charge(1, "again") == "receipt 1"
+    assert provider.calls == [1]
+
+
+def test_acting_once_and_explicitly(once, only):
+    @once.operation("charge", key="order", acting="explicit", payload=())
+    def charge(op, order: int, times: int, again: bool = False):
+        for _ in range(times):
+            with op.acting(again=again):
+                pass
+
+    with pytest.raises(ConfigurationError, match=r"without op.acting"):
+        charge(1, 0)
+    assert only()["state"] == "released"
+    with pytest.raises(ConfigurationError, match="second time"):
+        charge(1, 2)
+    assert only()["unsure"] == 1
+    charge(2, 2, again=True)
+
+
+def test_a_running_one_is_in_progress(once):
+    inside, go_on = threading.Event(), threading.Event()
+
+    @once.operation("charge", key="order", with_operation=False, lease="40 s")
+    def charge(order: int):
+        inside.set()
+        assert go_on.wait(30)
+
+    thread = threading.Thread(target=charge, args=(1,))
+    thread.start()
+    assert inside.wait(30)
+    with pytest.raises(InProgress) as caught:
+        charge(1)
+    go_on.set()
+    thread.join()
+    assert timedelta(seconds=20) < caught.value.retry_after <= timedelta(seconds=40)
+
+
+def test_one_that_was_taken_over_is_told_at_its_step(once, stored, only):
+    @once.operation("charge", key="order", acting="explicit", payload=())
+    def charge(op, order: int, sleeps: bool):
+        if sleeps:
+            stored.change(only()["key"], lease_until=Ago(5))
+            charge(order, False)
+            assert op.lease_left > timedelta(0)
+        with op.acting():
+            assert not sleeps
+
+    with pytest.raises(ClaimLost, match="no longer holds its claim"):
+        charge(1, True)
+    record = only()
+    assert (record["state"], record["claim"], record["takeovers"]) == ("completed", 2, 1)
+    assert [row[0] for row in stored.events(record["key"])] == ["takeover", "evidence"]
+
+
+def test_an_abandoned_one_says_so(once, stored, only):
+    @once.operation("charge", key="order", with_operation=False)
+    def charge(order: int) -> None: ...
+
+    charge(1)
+    stored.change(only()["key"], outcome="abandoned")
+    with pytest.raises(Abandoned, match="abandoned by a person"):
+        charge(1)
+
+
+def test_extend_keeps_a_lease_that_is_shorter_than_the_run(once, only):
+    """The lease is renewed in the table while the function runs: it waits until it has seen that."""
+
+    @once.operation(
+        "charge", key="order", extend=True, lease="0.6 s", longest_run="60 s", with_operation=False
+    )
+    def charge(order: int):
+        first, seen = only()["revision"], 0
+        for _ in range(200):
+            seen = only()["revision"] - first
+            if seen >= 3:
+                break
+            threading.Event().wait(0.05)
+        return seen
+
+    assert charge(1) >= 3
+    assert only()["state"] == "completed"
+
+
+@pytest.mark.parametrize("effect", [Hold()])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"key": "ordr"}, "'ordr'"),
+        ({"key": ()}, "empty key"),
+        ({"key": "order", "payload": ("amuont",)}, "'amuont'"),
+        ({"key": "order", "lease": "10 s", "longest_run": "11 s"}, "shorter than its longest run"),
+        ({"key": "order", "acting": "sometimes"}, "from_start"),
+        ({"key": "order", "acting": "explicit", "with_operation": False}, "could never call"),
+        ({"key": "order", "lease": "soon"}, "not a duration"),
+        ({"key": "order", "effect": "hold"}, "no effect"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_where_it_is_declared(once, effect, options, says):
+    def charge(order: int, amount: int = 0): ...
+
+    given = {"with_operation": False, "effect": effect} | options
+    with pytest.raises(ConfigurationError, match=says):
+        once.operation("charge", **given)(charge)
+
+
+def test_a_function_without_the_parameter_is_refused(once):
+    with pytest.raises(ConfigurationError, match="takes no operation"):
+
+        @once.operation("charge", key=lambda: 1)
+        def charge(): ...
+
+
+@pytest.mark.parametrize("order", ["", None, 1.5, ()])
+def test_a_key_that_is_none_is_refused_before_anything(once, provider, stored, order):
+    @once.operation("charge", key=lambda order: order, with_operation=False, payload=())
+    def charge(order):
+        provider.charge(order)
+
+    with pytest.raises(KeyRefused) as caught:
+        charge(order)
+    assert caught.value.remedy
+    assert (provider.calls, stored.count()) == ([], 0)
+
+
+def test_a_key_of_an_argument_that_is_not_there(once):
+    @once.operation("charge", key=lambda ordr: ordr, with_operation=False)
+    def charge(order: int): ...
+
+    with pytest.raises(KeyRefused, match="no argument 'ordr' for the key of charge"):
+        charge(1)
