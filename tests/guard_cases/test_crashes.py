@@ -271,3 +271,24 @@ def test_f67_a_result_that_cannot_be_stored_completes_all_the_same(case: Case, r
     assert notify(1) is None
     assert len(case.effects) == 1
     assert case.column("result_dropped")
+
+
+@pytest.mark.parametrize(
+    "effect", [AcceptDuplicate(extra=3), semel.ProviderKey(valid_for="24 h")], ids=lambda e: e.name
+)
+@pytest.mark.parametrize("point", ["claimed", "acting"])
+def test_f17_an_attempt_after_a_doubtful_one_cannot_say_that_nothing_happened(
+    case: Case, effect: semel.ProviderKey, point: str
+) -> None:
+    charge = case.charge(effect)
+    case.dies("acted", lambda: charge(1))
+    case.later(61)
+
+    def fail() -> None:
+        raise NotDone("this call was refused")
+
+    case.hooks[point] = fail
+    with pytest.raises(NotDone):
+        charge(1)
+    assert (case.state, case.column("unsure")) == ("claimed", 1)
+    assert len(case.effects) == 1
