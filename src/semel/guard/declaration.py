@@ -8,7 +8,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from semel.core.durations import Duration, describe, to_timedelta
@@ -45,6 +45,10 @@ class Declaration:
     store_result: bool
     keep_message: bool
     secret: Secret | None = field(repr=False, default=None)
+    dated: KeySource | None = None
+    """Where the operation's own date is among the arguments; None: nowhere."""
+    keep: timedelta = timedelta(days=90)
+    """How long the records of this job type are kept: `TooOld` is the answer to what is older and has none."""
     older_secrets: tuple[Secret | None, ...] = field(repr=False, default=())
     """Of before a rotation, None for the time without one: their keys still count, for one retention."""
 
@@ -73,6 +77,24 @@ class Declaration:
         """The request of a new attempt, and one for each older secret: a record under any of them counts."""
         secrets_ = (self.secret, *self.older_secrets)
         return [self._request(arguments, secret, message, dialect) for secret in secrets_]
+
+    def is_beyond_records(self, arguments: Arguments) -> bool:
+        """Whether the operation is so old by its own date that its record may have been deleted.
+
+        By this machine's clock, with a day to spare: retention is counted in days.
+        """
+        if self.dated is None:
+            return False
+        found = arguments.pick(self.dated, f"the date of {self.job_type}")
+        found = found[0] if isinstance(found, tuple) else found
+        if isinstance(found, datetime):
+            found = found.astimezone(UTC).date()
+        if not isinstance(found, date):
+            raise KeyRefused(
+                f"The date of {self.job_type} is {found!r}.",
+                remedy="Give dated= a date or an aware datetime.",
+            )
+        return datetime.now(UTC).date() - found >= self.keep - timedelta(days=1)
 
     def nothing(self) -> Request:
         """A request for the handle of a repeat, which asks for nothing."""
@@ -214,6 +236,8 @@ def declare(
     store_result: bool,
     keep_message: bool,
     secret: Secret | None,
+    dated: KeySource | None,
+    keep: Duration,
     older_secrets: Sequence[Secret | None],
 ) -> Declaration:
     """A checked declaration; durations as people write them. Without ``longest_run`` a run may take the whole lease."""
@@ -236,6 +260,8 @@ def declare(
         store_result=store_result,
         keep_message=keep_message,
         secret=secret,
+        dated=dated,
+        keep=to_timedelta(keep, name=f"keep of {job_type}"),
         older_secrets=tuple(older_secrets),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,7 @@ from semel.errors import (
     InProgress,
     PayloadMismatch,
     RetryTransaction,
+    TooOld,
 )
 from semel.guard.answers import log_answer
 from semel.guard.declaration import Declaration
@@ -29,6 +31,7 @@ from semel.store import guard_end
 from semel.store.faults import LockBusy
 from semel.store.guard_begin import begin_known, begin_new, begin_row, looked, read
 from semel.store.guard_request import Again, Begun, Request
+from semel.store.statement import Operation
 
 logger = logging.getLogger("semel.guard")
 
@@ -53,12 +56,13 @@ def deliver(
     requests: Sequence[Request],
     *,
     confirm: bool,
+    beyond: bool = False,
     find: Callable[[str], Any] | None,
     make_handle: MakeHandle,
     handler: Handler,
 ) -> Flow[Any]:
     """One delivery of an outside effect. Returns the handler's result or a `Repeat`; raises the other answers."""
-    request = yield from _current(requests)
+    request = yield from _current(requests, beyond)
     begun = yield from _begin(request, confirm)
     if begun.reply is Reply.LOOK:
         begun = yield from _look(declaration, request, begun, find)
@@ -72,17 +76,34 @@ def deliver_row(
     requests: Sequence[Request],
     *,
     confirm: bool,
+    beyond: bool = False,
+    apart: Callable[[Operation[Any]], Any],
     make_handle: MakeHandle,
     handler: Handler,
 ) -> Flow[Any]:
-    """One delivery of a `Row()`, inside the transaction whose session answers the asks."""
-    request = yield from _current(requests)
+    """One delivery of a `Row()`, inside the transaction whose session answers the asks.
+
+    Returns the handler's result, or `Unacted` for every other answer: it is raised once the transaction is over, so that
+    what was written about it stays. ``apart`` asks on a connection of the guard's own.
+    """
+    request = yield from _current(requests, beyond)
     begun = yield from _begin_row(request, confirm)
+    if begun.unwritten:
+        told = yield Call(lambda: apart(begin_known(request)))
+        begun = begun if isinstance(told, Again) else told
     if begun.reply is not Reply.ACT:
-        return answer(declaration, request, begun)
+        return Unacted(request, begun)
     handle = make_handle(request, begun)
     result = yield Call(lambda: handler(handle))
     return (yield from handle._finish(result))  # noqa: SLF001
+
+
+@dataclass(frozen=True, slots=True)
+class Unacted:
+    """An answer to a `Row()` that is not "act"."""
+
+    request: Request
+    begun: Begun
 
 
 def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
@@ -119,12 +140,24 @@ def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
     )
 
 
-def _current(requests: Sequence[Request]) -> Flow[Request]:
-    """The request whose key has a record: with a rotated secret the older key may be the one that counts."""
+def _current(requests: Sequence[Request], beyond: bool) -> Flow[Request]:
+    """The request whose key has a record: with a rotated secret the older key may be the one that counts.
+
+    An operation whose record may have been deleted by now must have one: without it, nobody knows whether it was done.
+    """
     for older in requests[1:]:
         if (yield Ask(read(older))) is not None:
             return older
-    return requests[0]
+    request = requests[0]
+    if beyond and (yield Ask(read(request))) is None:
+        reason = "its own date is older than records are kept, and it has none"
+        log_answer(logging.WARNING, request, "too_old", reason)
+        raise TooOld(
+            f"{request.job_type} {request.label or request.key[:12]} may have been done long ago: {reason}.",
+            holds="Nothing was claimed and nothing done.",
+            remedy="Find out, and do it by hand; or keep records longer (keep=, keep_operations).",
+        )
+    return request
 
 
 def _begin(request: Request, confirm: bool) -> Flow[Begun]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 from semel.core.effects import Row
 from semel.errors import ConfigurationError, UnsafeClaim
 from semel.guard.declaration import Arguments, Declaration
-from semel.guard.delivery import Repeat, busy, deliver, deliver_row, lookup_of
+from semel.guard.delivery import Repeat, Unacted, answer, busy, deliver, deliver_row, lookup_of
 from semel.guard.flow import Flow, drive, drive_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Inside, Place
@@ -22,6 +22,18 @@ from semel.store.guard_request import Begun, Request
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """One call: the requests that its arguments make, and the arguments."""
+
+    requests: list[Request]
+    beyond: bool
+    args: Any
+    kwargs: Any
+    tx: Any
+    leading: tuple[Any, ...]
 
 
 class Guarded(Generic[P, R]):
@@ -79,55 +91,59 @@ class Guarded(Generic[P, R]):
         ``leading`` is what an adapter fills in behind the operation, such as a job's context.
         """
         arguments = Arguments(self.signature, args, kwargs)
-        requests = self.declaration.requests(arguments, message=message, dialect=self.place.dialect)
-        runner = self._run_async if self.is_async else self._run
-        return cast("R", runner(requests, args, kwargs, tx, leading))
-
-    def _run(self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any) -> Any:
-        if isinstance(self.declaration.effect, Row):
-            with _busy_where_locked(requests[0]), self.place.transaction(tx) as inside:
-                flow = self._row_flow(requests, leading, args, kwargs, inside)
-                return self._result(drive(flow, inside.ask))
-        self.place.refuse_open_transaction(self.declaration.job_type)
-        return self._result(
-            drive(self._flow(requests, leading, args, kwargs, self.place.ask), self.place.ask)
+        delivery = _Delivery(
+            self.declaration.requests(arguments, message=message, dialect=self.place.dialect),
+            self.declaration.is_beyond_records(arguments),
+            args,
+            kwargs,
+            tx,
+            leading,
         )
+        return cast("R", self._run_async(delivery) if self.is_async else self._run(delivery))
 
-    async def _run_async(self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any) -> Any:
+    def _run(self, delivery: _Delivery) -> Any:
         if isinstance(self.declaration.effect, Row):
-            with _busy_where_locked(requests[0]):
-                return await self._run_row_async(requests, args, kwargs, tx, leading)
+            with _busy_where_locked(delivery.requests[0]), self.place.transaction(delivery.tx) as inside:
+                result = drive(self._row_flow(delivery, inside, self.place.ask), inside.ask)
+            return self._result(result)
         self.place.refuse_open_transaction(self.declaration.job_type)
-        flow = self._flow(requests, leading, args, kwargs, self.place.ask_async)
+        return self._result(drive(self._flow(delivery, self.place.ask), self.place.ask))
+
+    async def _run_async(self, delivery: _Delivery) -> Any:
+        if isinstance(self.declaration.effect, Row):
+            with _busy_where_locked(delivery.requests[0]):
+                result = await self._run_row_async(delivery)
+            return self._result(result)
+        self.place.refuse_open_transaction(self.declaration.job_type)
+        flow = self._flow(delivery, self.place.ask_async)
         return self._result(await drive_async(flow, self.place.ask_async))
 
-    async def _run_row_async(
-        self, requests: list[Request], args: Any, kwargs: Any, tx: Any, leading: Any
-    ) -> Any:
-        async with self.place.transaction_async(tx) as inside:
-            flow = self._row_flow(requests, leading, args, kwargs, inside)
-            return self._result(await drive_async(flow, inside.ask))
+    async def _run_row_async(self, delivery: _Delivery) -> Any:
+        async with self.place.transaction_async(delivery.tx) as inside:
+            return await drive_async(self._row_flow(delivery, inside, self.place.ask_async), inside.ask)
 
-    def _flow(self, requests: list[Request], leading: Any, args: Any, kwargs: Any, ask: Any) -> Flow[Any]:
+    def _flow(self, delivery: _Delivery, ask: Any) -> Flow[Any]:
         lookup = lookup_of(self.declaration)
+        args, kwargs = delivery.args, delivery.kwargs
         return deliver(
             self.declaration,
-            requests,
+            delivery.requests,
             confirm=self.place.confirms,
+            beyond=delivery.beyond,
             find=None if lookup is None else lambda reference: lookup.find(reference, *args, **kwargs),
             make_handle=lambda request, begun: self._handle(request, begun, ask, None),
-            handler=lambda handle: self._call(handle, leading, args, kwargs),
+            handler=lambda handle: self._call(handle, delivery.leading, args, kwargs),
         )
 
-    def _row_flow(
-        self, requests: list[Request], leading: Any, args: Any, kwargs: Any, inside: Inside
-    ) -> Flow[Any]:
+    def _row_flow(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
         return deliver_row(
             self.declaration,
-            requests,
+            delivery.requests,
             confirm=self.place.confirms,
+            beyond=delivery.beyond,
+            apart=apart,
             make_handle=lambda request, begun: self._handle(request, begun, inside.ask, inside.connection),
-            handler=lambda handle: self._call(handle, leading, args, kwargs),
+            handler=lambda handle: self._call(handle, delivery.leading, delivery.args, delivery.kwargs),
         )
 
     def _handle(self, request: Request, begun: Begun, ask: Any, connection: Any) -> Handle:
@@ -146,6 +162,8 @@ class Guarded(Generic[P, R]):
             return await cast("Coroutine[Any, Any, Any]", self.function(*leading, *args, **kwargs))
 
     def _result(self, result: Any) -> Any:
+        if isinstance(result, Unacted):
+            result = answer(self.declaration, result.request, result.begun)
         return decode_result(result.result, self.returns) if isinstance(result, Repeat) else result
 
 

@@ -61,6 +61,8 @@ class Once:
         not_done: Sequence[type[BaseException]] = (),
         max_unsure: int = 3,
         max_takeovers: int = 5,
+        dated: KeySource | None = None,
+        keep: Duration = "90 days",
         label: bool = True,
         store_result: bool = True,
         with_operation: Literal[True] = True,
@@ -81,6 +83,8 @@ class Once:
         not_done: Sequence[type[BaseException]] = (),
         max_unsure: int = 3,
         max_takeovers: int = 5,
+        dated: KeySource | None = None,
+        keep: Duration = "90 days",
         label: bool = True,
         store_result: bool = True,
         with_operation: Literal[False],
@@ -100,6 +104,8 @@ class Once:
         not_done: Sequence[type[BaseException]] = (),
         max_unsure: int = 3,
         max_takeovers: int = 5,
+        dated: KeySource | None = None,
+        keep: Duration = "90 days",
         label: bool = True,
         store_result: bool = True,
         with_operation: bool = True,
@@ -110,7 +116,8 @@ class Once:
         them. ``payload`` names those that must not differ under one key (default: all that differ from their defaults).
         With ``acting="explicit"`` the function marks its point of no return by ``op.acting()``, and a failure before it
         releases the claim. ``lease`` must cover ``longest_run``, unless ``extend=True`` keeps it. ``not_done`` lists
-        exceptions after which the effect certainly did not happen. ``with_operation=False`` is for a function that takes no
+        exceptions after which the effect certainly did not happen. ``dated`` names the argument that is the operation's own
+        date: one older than ``keep`` (how long records are kept) that has no record is answered `TooOld`. ``with_operation=False`` is for a function that takes no
         operation; it counts as acting from its start.
         """
         declaration = declare(
@@ -129,6 +136,8 @@ class Once:
             store_result=store_result,
             keep_message=self._keep_messages,
             secret=self._secret,
+            dated=dated,
+            keep=keep,
             older_secrets=self._older_secrets,
         )
 

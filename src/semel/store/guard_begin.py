@@ -95,6 +95,10 @@ def _row_postgresql(request: Request, in_savepoint: bool) -> Steps[Begun | Again
         record, decision = _decision(request, rows)
         if decision.move is Move.NOTHING:
             return (yield from _write(request, record, decision, in_transaction=True))
+        if (
+            decision.move is Move.HOLD
+        ):  # in this transaction it would be rolled back with the caller's refusal
+            return Begun(reply=Reply.HELD, record=record, reason=decision.reason, unwritten=True)
     if not in_savepoint:
         isolation = yield Statement("guard/read_isolation")
         if isolation[0][0] not in ("read committed", "read uncommitted"):

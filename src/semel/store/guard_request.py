@@ -90,6 +90,8 @@ class Begun:
     """What was read; None for a first claim."""
     reason: str = ""
     wait: timedelta | None = None
+    unwritten: bool = False
+    """The answer is a move to ``held`` that is still to be written, apart from the transaction that asks."""
     in_doubt: bool = False
     """Whether an earlier attempt may have acted, and this one acts in spite of it."""
 
