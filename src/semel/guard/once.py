@@ -117,8 +117,8 @@ class Once:
         With ``acting="explicit"`` the function marks its point of no return by ``op.acting()``, and a failure before it
         releases the claim. ``lease`` must cover ``longest_run``, unless ``extend=True`` keeps it. ``not_done`` lists
         exceptions after which the effect certainly did not happen. ``dated`` names the argument that is the operation's own
-        date: one older than ``keep`` (how long records are kept) that has no record is answered `TooOld`. ``with_operation=False`` is for a function that takes no
-        operation; it counts as acting from its start.
+        date: one older than ``keep`` (how long records are kept) that has no record is answered `TooOld`.
+        ``with_operation=False`` is for a function that takes no operation; it counts as acting from its start.
         """
         declaration = declare(
             job_type,
