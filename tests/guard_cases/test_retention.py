@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.guard_cases.conftest import Case
 
-from semel import Held, InProgress, TooOld
+import semel
+from semel import Held, InProgress, KeyRefused, TooOld
 from semel.store.guard_upkeep import purge_completed, purge_released
 from semel.store.own_connections import open_own
 from semel.store.run import run
@@ -70,15 +69,18 @@ def test_c27_after_its_retention_a_repeat_acts_again(case: Case) -> None:
     assert len(case.effects) == 2
 
 
-def test_c68_an_operation_that_knows_its_date_can_refuse_to_act_too_late(case: Case) -> None:
-    oldest: list[Callable[[], Any]] = []
-    charge = case.charge()
+def test_c68_an_operation_older_than_the_records_is_not_acted_on(case: Case) -> None:
+    @case.once.operation(case.job, key="order", dated="ordered", keep="7 days", payload=(), acting="explicit")
+    def charge(op: semel.Operation, order: int, ordered: date) -> str:
+        with op.acting():
+            case.effect(op.reference)
+        return op.done(f"charge of {order}")
 
-    def too_old() -> None:
-        raise TooOld("The order is from before what is remembered.")
-
-    oldest.append(too_old)
-    case.hooks["claimed"] = too_old
+    today = datetime.now(UTC).date()
+    charge(1, ordered=today)
+    assert charge(1, ordered=today - timedelta(days=10)) == "charge of 1", "its record is still there"
+    case.later(8 * DAY)
+    purge(case)
     with pytest.raises(TooOld):
-        charge(1)
-    assert (case.state, case.effects) == ("released", [])
+        charge(1, ordered=today - timedelta(days=10))
+    assert (case.records(), len(case.effects)) == (0, 1)
