@@ -293,3 +293,30 @@ class Orders(TestCase):
     def test_a_row_takes_the_tests_transaction(self):
         self.assertEqual([credit.on("default")(1), credit.on(connection)(1)], ["credited"] * 2)
 """
+
+
+def test_f27_a_handler_that_commits_midway_is_held_although_the_caller_rolls_back(
+    case: Case, paid: str
+) -> None:
+    """On PostgreSQL also in the caller's own transaction; elsewhere where the guard's is the one."""
+    pay = pay_into(case, paid)
+    midway = psycopg.connect(case.target) if case.is_postgresql else sqlite3.connect(case.target)
+    case.hooks["paid"] = midway.commit
+    with pytest.raises(semel.ClaimLost):
+        pay.on(midway)(1) if case.is_postgresql else _on_sqlite(pay, midway)
+    midway.rollback()
+    midway.close()
+    case.later(3600)
+    with pytest.raises(semel.Held):
+        if case.is_postgresql:
+            with transaction(case) as connection:
+                pay.on(connection)(1)
+        else:
+            pay(1)
+    assert case.state == "held"
+    assert case.events() == ["held"]
+
+
+def _on_sqlite(pay: Any, connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    pay.on(connection)(1)
