@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.guard_cases.conftest import Case
@@ -84,3 +85,14 @@ def test_c68_an_operation_older_than_the_records_is_not_acted_on(case: Case) -> 
     with pytest.raises(TooOld):
         charge(1, ordered=today - timedelta(days=10))
     assert (case.records(), len(case.effects)) == (0, 1)
+
+
+@pytest.mark.parametrize("ordered", [None, "2030-01-01", 7], ids=repr)
+def test_c68_what_is_no_date_is_refused(case: Case, ordered: Any) -> None:
+    @case.once.operation(case.job, key="order", dated="ordered", payload=())
+    def charge(op: semel.Operation, order: int, ordered: Any) -> None:
+        case.effect(op.reference)
+
+    with pytest.raises(KeyRefused, match="The date of"):
+        charge(1, ordered=ordered)
+    assert (case.records(), case.effects) == (0, [])
