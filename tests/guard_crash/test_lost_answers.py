@@ -81,6 +81,8 @@ def check(
     """What is wrong; None where the answer is as if nothing had been lost."""
     effects = world.effects(delivery) - before
     told = f"{answer}, then {again}; {effects} effects, {world.state(delivery)}, cut at {cut}"
+    if not cut:
+        return told
     if delivery.effect == "row":  # all of it is one transaction, which is gone with its connection
         return None if effects == 1 and again in ("acted", "repeat") and answer in ROWS_OWN else told
     if delivery.raises is None:

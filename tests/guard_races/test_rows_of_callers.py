@@ -81,7 +81,8 @@ def test_7_the_callers_rows_survive_a_conflict_and_busy_comes_at_once(world: Wor
         winner, loser = connect(world), connect(world, isolation)
         add(world, winner, delivery)
         times = []
-        for _ in range(3):
+        tries = 3 if world.dialect == "postgresql" else 1
+        for _ in range(tries):
             begun = time.monotonic()
             with pytest.raises(semel.Busy):
                 add(world, loser, delivery)
@@ -92,7 +93,7 @@ def test_7_the_callers_rows_survive_a_conflict_and_busy_comes_at_once(world: Wor
         loser.commit()
         winner.close()
         loser.close()
-        assert own_rows(world, delivery) == 4
+        assert own_rows(world, delivery) == 1 + tries
         assert world.effects(delivery) == 1
 
 

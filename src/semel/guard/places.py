@@ -111,6 +111,7 @@ class Place:
         if given is not None:
             require_transaction(given, _THREE_COMMITS)
             caller = sync_session_for(given, self._catalogue)
+            caller.watch = self._own.watch
             with (
                 caller.transaction() if tx is None else nullcontext()
             ):  # a test's: its rollback is not the test's
@@ -131,6 +132,7 @@ class Place:
         if given is not None:
             require_transaction(given, _THREE_COMMITS)
             caller = async_session_for(given, self._catalogue)
+            caller.watch = self._own.watch
             async with caller.transaction() if tx is None else nullcontext():
                 yield Inside(lambda operation: run_async(operation, caller), given)
             return
