@@ -6,15 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 
 
-def test_callers_signatures_lose_exactly_what_the_worker_fills_in(tmp_path):
+@pytest.mark.parametrize("module", ["signatures.py", "guarded.py"])
+def test_callers_signatures_lose_exactly_what_is_filled_in(tmp_path, module):
     done = subprocess.run(
         [
             sys.executable,
             *("-m", "mypy", "--strict", "--config-file", "", "--cache-dir", str(tmp_path)),
-            *("--follow-imports", "silent", str(HERE / "signatures.py")),
+            *("--follow-imports", "silent", str(HERE / module)),
         ],
         capture_output=True,
         text=True,

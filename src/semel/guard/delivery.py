@@ -229,6 +229,8 @@ def _act(declaration: Declaration, handle: Handle, handler: Handler) -> Flow[Any
                 f"{declaration.job_type} returned without op.acting() or op.done().",
                 remedy='Call the outside system inside "with op.acting():", or declare acting="from_start".',
             )
+    except GeneratorExit:  # nobody drives this flow any more, so nothing can be written: the lease decides
+        raise
     except BaseException as error:
         yield from _failed(declaration, handle, error)
         raise
