@@ -1,6 +1,6 @@
 -- The record as it stands, with the database's clock. Caller: store.guard_begin. Locks: none. Index: semel_operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS BINARY), 0),
-       fingerprint <=> CAST(:fingerprint AS BINARY),
+       coalesce(fingerprint = CAST(:fingerprint AS BINARY), TRUE),
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_until) / 1000000,
        acting_at IS NOT NULL,
        TIMESTAMPDIFF(MICROSECOND, unsure_until, UTC_TIMESTAMP(6)) / 1000000,

@@ -1,7 +1,7 @@
 -- The record as it stands, locked until the end of the transaction. A plain read could show an older snapshot, or nothing.
 -- Caller: store.guard_begin. Locks: the row, waiting up to innodb_lock_wait_timeout. Index: semel_operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS BINARY), 0),
-       fingerprint <=> CAST(:fingerprint AS BINARY),
+       coalesce(fingerprint = CAST(:fingerprint AS BINARY), TRUE),
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_until) / 1000000,
        acting_at IS NOT NULL,
        TIMESTAMPDIFF(MICROSECOND, unsure_until, UTC_TIMESTAMP(6)) / 1000000,

@@ -1,6 +1,6 @@
 -- The record as it stands, with the database's clock. Caller: store.guard_begin. Locks: none. Index: operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS text), false),
-       fingerprint IS NOT DISTINCT FROM CAST(:fingerprint AS text),
+       coalesce(fingerprint = CAST(:fingerprint AS text), true),
        CAST(extract(epoch FROM lease_until - clock_timestamp()) AS double precision),
        acting_at IS NOT NULL,
        CAST(extract(epoch FROM clock_timestamp() - unsure_until) AS double precision),

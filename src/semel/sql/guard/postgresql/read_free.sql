@@ -1,7 +1,7 @@
 -- The record as it stands, locked for a move in the caller's transaction; waits for nobody. Caller: store.guard_begin.begin_row.
 -- Locks: the row, FOR NO KEY UPDATE SKIP LOCKED: no row back means that a rival's transaction has it. Index: operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS text), false),
-       fingerprint IS NOT DISTINCT FROM CAST(:fingerprint AS text),
+       coalesce(fingerprint = CAST(:fingerprint AS text), true),
        CAST(extract(epoch FROM lease_until - clock_timestamp()) AS double precision),
        acting_at IS NOT NULL,
        CAST(extract(epoch FROM clock_timestamp() - unsure_until) AS double precision),

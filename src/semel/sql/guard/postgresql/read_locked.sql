@@ -2,7 +2,7 @@
 -- UPDATE, waiting half a second at most, as do the statements after it in the transaction (a setting of the session would
 -- leak through a pooler). Index: operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS text), false),
-       fingerprint IS NOT DISTINCT FROM CAST(:fingerprint AS text),
+       coalesce(fingerprint = CAST(:fingerprint AS text), true),
        CAST(extract(epoch FROM lease_until - clock_timestamp()) AS double precision),
        acting_at IS NOT NULL,
        CAST(extract(epoch FROM clock_timestamp() - unsure_until) AS double precision),

@@ -1,6 +1,6 @@
 -- The record as it stands, with the database's clock. Caller: store.guard_begin. Locks: none. Index: semel_operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS TEXT), 0),
-       fingerprint IS CAST(:fingerprint AS TEXT),
+       coalesce(fingerprint = CAST(:fingerprint AS TEXT), 1),
        lease_until - (julianday('now') - 2440587.5) * 86400.0,
        acting_at IS NOT NULL,
        (julianday('now') - 2440587.5) * 86400.0 - unsure_until,

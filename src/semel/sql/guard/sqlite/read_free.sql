@@ -1,7 +1,7 @@
 -- The record as it stands, before a Row() writes a move. Caller: store.guard_begin.begin_row. Locks: none of its own, since
 -- the insert before it has made the caller's transaction the only writer. Index: semel_operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS TEXT), 0),
-       fingerprint IS CAST(:fingerprint AS TEXT),
+       coalesce(fingerprint = CAST(:fingerprint AS TEXT), 1),
        lease_until - (julianday('now') - 2440587.5) * 86400.0,
        acting_at IS NOT NULL,
        (julianday('now') - 2440587.5) * 86400.0 - unsure_until,

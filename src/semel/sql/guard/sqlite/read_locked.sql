@@ -1,7 +1,7 @@
 -- The record as it stands. Caller: store.guard_begin. Locks: none of its own, since the transaction around it has begun
 -- with BEGIN IMMEDIATE, which keeps every other writer out. Index: semel_operations_once.
 SELECT state, outcome, revision, claim, coalesce(token = CAST(:token AS TEXT), 0),
-       fingerprint IS CAST(:fingerprint AS TEXT),
+       coalesce(fingerprint = CAST(:fingerprint AS TEXT), 1),
        lease_until - (julianday('now') - 2440587.5) * 86400.0,
        acting_at IS NOT NULL,
        (julianday('now') - 2440587.5) * 86400.0 - unsure_until,
