@@ -22,6 +22,7 @@ from semel.queue.worker.engine import Engine
 from semel.queue.worker.logs import configure_logging
 from semel.queue.worker.messages import Broken, Channel, Go, Hello, Idle, Numbers, SchedulePlan, Stop
 from semel.queue.worker.slots import SlotTable
+from semel.queue.worker.tasks import end_tasks
 from semel.store.connect import connect_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession
 from semel.store.run import Watch
@@ -98,8 +99,7 @@ class _Child:
         listening = asyncio.create_task(_listen(channel, engine, settings.lease))
         telling = asyncio.create_task(_tell_idle(channel, engine))
         complete = await engine.run()
-        for task in (listening, telling):
-            task.cancel()
+        await end_tasks((listening, telling))
         logger.info("stopped: %s", dataclasses.asdict(engine.board.counts))
         return 0 if complete else 3
 

@@ -24,6 +24,7 @@ from semel.queue.worker.leases import Leases
 from semel.queue.worker.links import Link
 from semel.queue.worker.messages import Numbers, SchedulePlan
 from semel.queue.worker.slots import Slot, SlotTable
+from semel.queue.worker.tasks import end_tasks
 from semel.queue.worker.ticks import Ticks
 from semel.queue.worker.upkeep import Upkeep
 from semel.store.connect import connect_async
@@ -157,9 +158,7 @@ class _Keeper:
             upkeep = Upkeep(self._link("upkeep"), self._app.catalogue.schema, numbers)
             tasks.append(asyncio.create_task(upkeep.run()))
         await self._stopped.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(tasks)
         for link in self._links:
             await link.close()
 

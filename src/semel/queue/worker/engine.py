@@ -17,6 +17,7 @@ from semel.queue.worker.claiming import Claiming
 from semel.queue.worker.links import Connect, Link
 from semel.queue.worker.settling import Settling
 from semel.queue.worker.slots import SlotTable
+from semel.queue.worker.tasks import end_tasks
 from semel.store.jobs import installation
 
 logger = logging.getLogger("semel.worker")
@@ -95,9 +96,7 @@ class Engine:
             await self._stopping.wait()
             complete = await self._wind_down(attempts, claiming, settling, loops)
         finally:
-            for task in loops:
-                task.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+            await end_tasks(loops)
             attempts.close()
             await attempts.transactions.close()
             await self._claim_link.close()

@@ -18,6 +18,7 @@ from semel.queue.worker.messages import Broken, Hello
 from semel.queue.worker.nursery import Nursery
 from semel.queue.worker.options import WorkerOptions
 from semel.queue.worker.remains import give_back_remains
+from semel.queue.worker.tasks import end_tasks
 from semel.queue.worker.ticks import Ticks
 from semel.queue.worker.upkeep import Upkeep
 from semel.sql import Catalogue
@@ -102,9 +103,7 @@ class Supervisor:
         await nursery.stop()
         await asyncio.gather(*places)
         await nursery.buried(_BURIAL_LIMIT)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(tasks)
 
     async def _stop_when_drained(self, nursery: Nursery) -> None:
         while self.options.drain and not self._stopping.is_set():
