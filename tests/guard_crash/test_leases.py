@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -152,7 +153,8 @@ def test_6_a_frozen_process_is_fenced_while_its_rival_still_acts(world: World) -
     assert world.effects(delivery) == 1
 
 
-def test_6_a_look_up_that_outlives_its_lease_does_not_act(world: World) -> None:
+@pytest.mark.parametrize("acting", ["explicit", "from_start"])
+def test_6_a_look_up_that_outlives_its_lease_does_not_act(world: World, acting: Any) -> None:
     delivery = world.delivery("lookup")
     killed(replace(delivery, dies="inside", lease=LONG))
     world.age(delivery)
@@ -162,11 +164,9 @@ def test_6_a_look_up_that_outlives_its_lease_does_not_act(world: World) -> None:
         assert deliver(world.once, delivery).kind == "acted"  # it asks, hears NOT_DONE, and acts
         return semel.NOT_DONE
 
-    @world.once.operation(
-        "charge", key="name", effect=semel.Lookup(find=find, settle="0 s"), acting="explicit"
-    )
+    @world.once.operation("charge", key="name", effect=semel.Lookup(find=find, settle="0 s"), acting=acting)
     def charge(op: semel.Operation, name: str) -> str:
-        with op.acting():
+        with op.acting() if acting == "explicit" else nullcontext():
             post(world.port, "charge", name=name, reference=op.reference, honours=False)
         return "done"
 
