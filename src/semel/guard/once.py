@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from datetime import timedelta
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overload
 
-from semel.core.durations import Duration
+from semel.core.durations import Duration, describe, to_timedelta
 from semel.core.effects import Effect
 from semel.core.keys import Secret
 from semel.core.operations import Limits
+from semel.errors import ConfigurationError
 from semel.guard.claiming import AsyncClaim, Claim
 from semel.guard.declaration import Acting, Declaration, KeySource, Scope, declare
 from semel.guard.guarded import Guarded, Guarding
 from semel.guard.places import Place
 
+_KEPT: Final = timedelta(days=90)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -62,7 +65,7 @@ class Once:
         max_unsure: int = 3,
         max_takeovers: int = 5,
         dated: KeySource | None = None,
-        keep: Duration = "90 days",
+        keep: Duration | None = None,
         label: bool = True,
         store_result: bool = True,
         with_operation: Literal[True] = True,
@@ -84,7 +87,7 @@ class Once:
         max_unsure: int = 3,
         max_takeovers: int = 5,
         dated: KeySource | None = None,
-        keep: Duration = "90 days",
+        keep: Duration | None = None,
         label: bool = True,
         store_result: bool = True,
         with_operation: Literal[False],
@@ -105,7 +108,7 @@ class Once:
         max_unsure: int = 3,
         max_takeovers: int = 5,
         dated: KeySource | None = None,
-        keep: Duration = "90 days",
+        keep: Duration | None = None,
         label: bool = True,
         store_result: bool = True,
         with_operation: bool = True,
@@ -137,11 +140,26 @@ class Once:
             keep_message=self._keep_messages,
             secret=self._secret,
             dated=dated,
-            keep=keep,
+            keep=self._kept(job_type, keep),
             older_secrets=self._older_secrets,
         )
 
         return Guarding(declaration, self.place, with_operation)
+
+    def _kept(self, job_type: str, keep: Duration | None) -> timedelta:
+        """How long records are kept: as the application deletes them, where it is one; never longer than that."""
+        settings = getattr(self.place.target, "settings", None)
+        deleted_after: timedelta = getattr(settings, "keep_operations", None) or _KEPT
+        if keep is None:
+            return deleted_after
+        wanted = to_timedelta(keep, name=f"keep of {job_type}")
+        if settings is not None and wanted > deleted_after:
+            raise ConfigurationError(
+                f"keep of {job_type} is {describe(wanted)}, and the application deletes records after "
+                f"{describe(deleted_after)}.",
+                remedy="Raise keep_operations, or lower keep=.",
+            )
+        return wanted
 
     def claim(self, job_type: str, *key: Any, effect: Effect | None = None, **options: Any) -> Claim:
         """One delivery as a block: ``with once.claim("charge-order", order_id, effect=…) as op:``.
