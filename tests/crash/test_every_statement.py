@@ -1,4 +1,4 @@
-"""Issue 2, item 4: SIGKILL of a child, of its supervisor, of both, before, after and past the commit of every statement.
+"""SIGKILL of a child, of its supervisor, of both, before, after and past the commit of every statement.
 
 A first run, in which nobody is killed, lists the statements; so a new one is covered by itself. The scenario claims
 ahead, runs, settles, extends a long job's lease, loses a child to a job that kills it once (so that the supervisor gives

@@ -1,4 +1,4 @@
-"""Issue 2, item 3: four worker processes drain 20,000 jobs; each runs once, and no two runs of one overlap."""
+"""Four worker processes drain 20,000 jobs; each runs once, and no two runs of one overlap."""
 
 from __future__ import annotations
 

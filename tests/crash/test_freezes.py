@@ -1,4 +1,4 @@
-"""Issue 2, items 5 and 6: workers that stand still, and workers that only look as if they did."""
+"""Workers that stand still, and workers that only look as if they did."""
 
 from __future__ import annotations
 

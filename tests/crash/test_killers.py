@@ -1,4 +1,4 @@
-"""Issue 2, item 4: what kills its worker each time is given up after three crashes, and harms no neighbour."""
+"""What kills its worker each time is given up after three crashes, and harms no neighbour."""
 
 from __future__ import annotations
 

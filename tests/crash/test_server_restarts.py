@@ -1,4 +1,4 @@
-"""Issue 2, item 8: a database that is killed and restarted under load costs time only."""
+"""A database that is killed and restarted under load costs time only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 2, item 7: a worker that is told to stop loses no job and charges no attempt that was not had."""
+"""A worker that is told to stop loses no job and charges no attempt that was not had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 3, point 3: SIGKILL before, after and past the commit of every statement of every way through the guard.
+"""SIGKILL before, after and past the commit of every statement of every way through the guard.
 
 A first run of each way, in which nobody is killed, lists the statements; so a new one is covered by itself.
 """

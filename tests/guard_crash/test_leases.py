@@ -1,4 +1,4 @@
-"""Issue 3, points 4, 6 and 8: young and old claims, late finishers, frozen processes, clocks that are wrong."""
+"""Young and old claims, late finishers, frozen processes, clocks that are wrong."""
 
 from __future__ import annotations
 

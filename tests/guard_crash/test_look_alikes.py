@@ -1,4 +1,4 @@
-"""Issue 3, point 5: two operations with similar data have two effects."""
+"""Two operations with similar data have two effects."""
 
 from __future__ import annotations
 

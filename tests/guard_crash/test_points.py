@@ -1,4 +1,4 @@
-"""Issue 3, points 1 and 3: repeats, and SIGKILL at each point of an operation's life, for every declared effect."""
+"""Repeats, and SIGKILL at each point of an operation's life, for every declared effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 3, point 2: two and eight processes at once, 100 rounds that truly overlap."""
+"""Two and eight processes at once, 100 rounds that truly overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issue 3, point 7: the caller's own rows in the transaction of a `Row()`; and who finds it busy, and how soon."""
+"""The caller's own rows in the transaction of a `Row()`; and who finds it busy, and how soon."""
 
 from __future__ import annotations
 
