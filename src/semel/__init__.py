@@ -1,4 +1,4 @@
-"""Background jobs on PostgreSQL, stored in the transaction that caused them."""
+"""Background jobs on PostgreSQL, stored in the transaction that caused them; and a guard against acting twice."""
 
 from semel.core.effects import (
     DONE,

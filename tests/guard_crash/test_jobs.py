@@ -131,3 +131,16 @@ def test_another_payload_fails_at_once_and_what_runs_is_waited_for_without_a_cha
     assert [status for status, _ in found] == ["done", "failed", "done"]
     assert [job.attempts for job in stored_jobs(shop.url)] == [1, 1, 1]
     assert shop.recorder.charges["order"] == 1
+
+
+def test_a_handler_that_holds_the_interpreters_lock_is_not_taken_for_dead(shop: Shop) -> None:
+    """Its record is extended with the job's lease, by the supervisor: a rival in another process waits for it."""
+    workers = [shop.work("first"), shop.work("second")]
+    until(lambda: all("worker started" in worker.log for worker in workers), "both have started", 60)
+    shop.enqueue("charge-without-a-breath", "order")
+    until(lambda: shop.recorder.charges["order"] == 1, "one has charged", 60)
+    shop.enqueue("charge-without-a-breath", "order")
+    found = shop.finished(workers[0])
+    assert len(set(found)) == 1
+    assert shop.recorder.charges["order"] == 1
+    assert shop.operations() == [("completed", 1)]

@@ -109,6 +109,7 @@ def _declare_guarded(
         max_attempts=max_attempts,
         timeout=limit,
         retry=GuardedPolicy(retry, max_attempts),
+        guarded=True,
         payload_limit=settings.payload_limit,
         database=database,
     )

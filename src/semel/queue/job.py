@@ -50,6 +50,8 @@ class Job(Generic[P, R]):
     """None: an attempt may take any time."""
     retry: Policy
     payload_limit: int
+    guarded: bool = False
+    """Declared with ``once=``."""
     database: Database = field(repr=False)
 
     def __post_init__(self) -> None:

@@ -110,16 +110,22 @@ def settle(
     return Operation("settle", steps, alone=True)
 
 
-def extend(fences: Sequence[Fence], *, lease: timedelta) -> Operation[frozenset[tuple[int, int]]]:
+def extend(
+    fences: Sequence[Fence], *, lease: timedelta, guarded: bool = False
+) -> Operation[frozenset[tuple[int, int]]]:
     """Extend exactly these leases, from the database's now; answers the (id, claim) pairs that no longer hold.
 
-    Rows that somebody has locked are skipped, and looked at without a lock: they are not lost.
+    Rows that somebody has locked are skipped, and looked at without a lock: they are not lost. With ``guarded`` the records
+    of guarded operations that these jobs act on are extended with them.
     """
     parameters = _pairs(fences)
 
     def steps() -> Steps[frozenset[tuple[int, int]]]:
         rows = yield Statement("queue/extend", parameters | {"lease": lease.total_seconds()})
         extended = {row[0] for row in rows}
+        if guarded and extended:
+            ids = _numbers(sorted(extended))
+            yield Statement("queue/follow_operations", {"ids": ids, "lease": lease.total_seconds()})
         missing = [fence for fence in fences if fence.job_id not in extended]
         if not missing:
             return frozenset()

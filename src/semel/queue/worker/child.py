@@ -175,6 +175,7 @@ def _hello(app: App, url: str, settings: Settings) -> Hello:
         numbers=numbers,
         schedules=tuple(SchedulePlan.of(scheduled) for scheduled in app.schedules.values()),
         kinds=len(app.jobs),
+        guarded=any(job.guarded for job in app.jobs.values()),
     )
 
 

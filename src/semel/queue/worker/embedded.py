@@ -149,7 +149,10 @@ class _Keeper:
         self._started.set()
         numbers = Numbers(**{name: getattr(self._settings, name) for name in Numbers.__struct_fields__})
         tables = (self._slots,)
-        leases = Leases(self._link("leases"), self._settings.lease, lambda: tables, self._is_in_time)
+        guarded = any(job.guarded for job in self._app.jobs.values())
+        leases = Leases(
+            self._link("leases"), self._settings.lease, lambda: tables, self._is_in_time, guarded=guarded
+        )
         tasks = [asyncio.create_task(leases.run())]
         if self._schedules:
             plans = [SchedulePlan.of(scheduled) for scheduled in self._app.schedules.values()]

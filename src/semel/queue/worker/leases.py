@@ -43,11 +43,14 @@ class Leases:
         lease: timedelta,
         tables: Callable[[], Iterable[SlotTable]],
         keep: Callable[[Slot], bool] = lambda _: True,
+        *,
+        guarded: bool = False,
     ) -> None:
         self.link = link
         self.lease = lease
         self.tables = tables
         self.keep = keep
+        self.guarded = guarded
         self._extended: dict[tuple[SlotTable, int], tuple[int, float]] = {}
 
     @property
@@ -92,7 +95,9 @@ class Leases:
 
     async def _extend(self, due: Sequence[Claimed]) -> None:
         asked = time.monotonic()
-        lost = await self.link.run(extend([claimed.fence for claimed in due], lease=self.lease))
+        lost = await self.link.run(
+            extend([claimed.fence for claimed in due], lease=self.lease, guarded=self.guarded)
+        )
         for claimed in due:
             slot = claimed.slot
             if (slot.job_id, slot.claim) in lost:

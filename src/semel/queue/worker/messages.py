@@ -95,6 +95,8 @@ class Hello(ToSupervisor, frozen=True, tag="hello"):
     numbers: Numbers
     schedules: tuple[SchedulePlan, ...]
     kinds: int
+    guarded: bool = False
+    """Whether some job is a guarded operation: its record's lease follows the job's."""
 
 
 class Broken(ToSupervisor, frozen=True, tag="broken"):

@@ -88,7 +88,9 @@ class Supervisor:
         tasks = [
             asyncio.create_task(work)
             for work in (
-                Leases(self._link(hello, "leases"), numbers.lease, lambda: nursery.tables).run(),
+                Leases(
+                    self._link(hello, "leases"), numbers.lease, lambda: nursery.tables, guarded=hello.guarded
+                ).run(),
                 Ticks(self._link(hello, "schedules"), hello.schedules).run(),
                 Upkeep(self._link(hello, "upkeep"), hello.schema, numbers).run(),
                 nursery.end_overdue(numbers.timeout_grace),

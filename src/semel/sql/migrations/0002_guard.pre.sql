@@ -45,6 +45,9 @@ CREATE TABLE IF NOT EXISTS {schema}.operations (
 COMMENT ON TABLE {schema}.operations IS 'One row per business operation: who claimed it, and how it ended.';
 CREATE INDEX IF NOT EXISTS operations_open ON {schema}.operations (lease_until) WHERE state IN ('claimed', 'held', 'released');
 CREATE INDEX IF NOT EXISTS operations_completed ON {schema}.operations (completed_at) WHERE state = 'completed';
+-- By the job of the queue that acts: a worker extends the record together with the job's lease.
+CREATE INDEX IF NOT EXISTS operations_job ON {schema}.operations ((CAST(message ->> 'job_id' AS bigint)))
+    WHERE state = 'claimed' AND message ->> 'adapter' = 'semel';
 
 -- What happened to operations beside the plain way; outlives the row.
 CREATE TABLE IF NOT EXISTS {schema}.operation_events (
