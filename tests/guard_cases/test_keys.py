@@ -120,6 +120,20 @@ def test_f55_after_a_rotation_the_older_key_still_counts(case: Case) -> None:
     after.close()
 
 
+def test_f55_between_two_deploys_each_finds_what_the_other_wrote(case: Case) -> None:
+    old, new = Secret(b"0" * 16, version=1), Secret(b"1" * 16, version=2)
+    first, second = Case(case.target, case.effects_file), Case(case.target, case.effects_file)
+    first.job = second.job = case.job
+    first.once = semel.Once(case.target, secret=old, older_secrets=[new])
+    second.once = semel.Once(case.target, secret=new, older_secrets=[old])
+    for writes, reads, key in ((first, second, 1), (second, first, 2)):
+        writes.charge()(key)
+        assert reads.charge()(key) == f"charge of {key}"
+    assert len(case.effects) == 2
+    first.close()
+    second.close()
+
+
 def test_f56_two_tenants_with_one_key_are_two(case: Case) -> None:
     charges = [case.charge(scope=scope) for scope in ("tenant-1", "tenant-2", "")]
     for charge in charges * 2:
