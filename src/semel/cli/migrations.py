@@ -93,6 +93,13 @@ def migration(
     if output is None:
         typer.echo(text, nl=False)
         return
+    _write_new(output, text)
+    typer.echo(f"Wrote {output}.")
+
+
+def _write_new(output: Path, text: str) -> None:
+    from semel.errors import ConfigurationError
+
     try:
         with output.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -101,4 +108,3 @@ def migration(
             f"Could not write {output}: {error.strerror}.",
             remedy="Name a new file in a directory that exists.",
         ) from error
-    typer.echo(f"Wrote {output}.")

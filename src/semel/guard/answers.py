@@ -10,6 +10,7 @@ logger = logging.getLogger("semel.guard")
 
 
 def log_answer(level: int, request: Request, answered: str, reason: str) -> None:
+    """Log what a delivery was answered, with the operation's identity."""
     logger.log(
         level,
         "operation %s %s: %s%s",

@@ -53,9 +53,9 @@ class Declaration:
     """Of before a rotation, None for the time without one: their keys still count, for one retention."""
 
     def __post_init__(self) -> None:
-        if not self.job_type or len(self.job_type) > 200:
+        if not self.job_type or len(self.job_type) > 200 or "\0" in self.job_type:
             raise ConfigurationError(
-                "An operation's job type is a non-empty string of at most 200 characters."
+                "An operation's job type is a non-empty string of at most 200 characters, without NUL."
             )
         if not isinstance(self.effect, Row | Hold | Lookup | ProviderKey | AcceptDuplicate | AcceptMiss):
             raise ConfigurationError(
@@ -201,6 +201,7 @@ class Arguments:
         return tuple(self.named(names, what).values())
 
     def named(self, names: Sequence[str], what: str = "the payload") -> dict[str, Any]:
+        """The ones of these names, all of which have to be there."""
         missing = [name for name in names if name not in self.all]
         if missing:
             raise _no_such_argument(missing[0], what)
@@ -235,13 +236,13 @@ def declare(
     label: bool,
     store_result: bool,
     keep_message: bool,
-    secret: Secret | None,
+    secrets: Sequence[Secret | None],
     dated: KeySource | None,
     keep: Duration,
-    older_secrets: Sequence[Secret | None],
 ) -> Declaration:
     """A checked declaration; durations as people write them. Without ``longest_run`` a run may take the whole lease."""
     held = to_timedelta(lease, name=f"lease of {job_type}")
+    longest = held if longest_run is None else to_timedelta(longest_run, name=f"longest_run of {job_type}")
     return Declaration(
         job_type=job_type,
         key=key,
@@ -249,20 +250,18 @@ def declare(
         payload=None if payload is None else tuple(payload),
         acting=acting,
         lease=held,
-        longest_run=held
-        if longest_run is None
-        else to_timedelta(longest_run, name=f"longest_run of {job_type}"),
+        longest_run=longest,
         extend=extend,
         scope=scope,
         not_done=(NotDone, *not_done),
         limits=limits,
-        label=label and secret is None,
+        label=label and secrets[0] is None,
         store_result=store_result,
         keep_message=keep_message,
-        secret=secret,
+        secret=secrets[0],
         dated=dated,
         keep=to_timedelta(keep, name=f"keep of {job_type}"),
-        older_secrets=tuple(older_secrets),
+        older_secrets=tuple(secrets[1:]),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overload
 
 from semel.core.durations import Duration, describe, to_timedelta
@@ -43,10 +44,8 @@ class Once:
     ) -> None:
         self.place = Place(target, schema)
         self._scope = scope
-        self._secret = secret
-        self._older_secrets = tuple(older_secrets)
         self._labels = labels
-        self._keep_messages = keep_messages
+        self._declare = partial(declare, secrets=(secret, *older_secrets), keep_message=keep_messages)
 
     @overload
     def operation(
@@ -123,7 +122,7 @@ class Once:
         date: one older than ``keep`` (how long records are kept) that has no record is answered `TooOld`.
         ``with_operation=False`` is for a function that takes no operation; it counts as acting from its start.
         """
-        declaration = declare(
+        declaration = self._declare(
             job_type,
             key=key,
             effect=effect,
@@ -137,13 +136,9 @@ class Once:
             limits=Limits(max_unsure=max_unsure, max_takeovers=max_takeovers),
             label=label and self._labels,
             store_result=store_result,
-            keep_message=self._keep_messages,
-            secret=self._secret,
             dated=dated,
             keep=self._kept(job_type, keep),
-            older_secrets=self._older_secrets,
         )
-
         return Guarding(declaration, self.place, with_operation)
 
     def _kept(self, job_type: str, keep: Duration | None) -> timedelta:

@@ -73,6 +73,7 @@ class Handle:
 
     @property
     def in_row(self) -> bool:
+        """Whether the effect is a row of the caller's own transaction."""
         return isinstance(self.declaration.effect, Row)
 
     def _enter(self, *, again: bool) -> Flow[None]:

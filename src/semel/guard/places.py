@@ -28,9 +28,7 @@ from semel.store.statement import Operation
 
 _TRIES: Final = 3
 _PAUSE: Final = 0.05
-_THREE_COMMITS: Final = (
-    "A Row() was called on a connection without an open transaction: claim, effect and completion would be three commits."
-)
+_THREE_COMMITS: Final = "A Row() was called on a connection without an open transaction: claim, effect and completion would be three commits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +142,11 @@ class Place:
         return self.beat.keep(handle) if self.inside.get() is None else nullcontext()
 
     def close(self) -> None:
+        """Close the guard's own connections."""
         self._own.close()
 
     async def aclose(self) -> None:
+        """Close the guard's own connections, those of asyncio too."""
         await self._own.aclose()
 
 
