@@ -76,16 +76,9 @@ def migration(
 
     Example: semel migration alembic -o migrations/versions/0042_semel.py
     """
-    from semel.errors import ConfigurationError
     from semel.store.export import export, export_guard
 
-    if only is None and dialect != "postgresql":
-        raise ConfigurationError(
-            f"The queue is for PostgreSQL, and --dialect is {dialect}.",
-            remedy="Add --only guard: the guard's tables alone.",
-        )
-    if only is not None and since:
-        raise ConfigurationError("--since counts the queue's schema versions.", remedy="Leave out --only.")
+    _check_choice(only, dialect, since)
     if only is None:
         text = export(format_, schema or DEFAULT_SCHEMA, since=since, down=down)
     else:
@@ -95,6 +88,18 @@ def migration(
         return
     _write_new(output, text)
     typer.echo(f"Wrote {output}.")
+
+
+def _check_choice(only: str | None, dialect: str, since: int) -> None:
+    from semel.errors import ConfigurationError
+
+    if only is None and dialect != "postgresql":
+        raise ConfigurationError(
+            f"The queue is for PostgreSQL, and --dialect is {dialect}.",
+            remedy="Add --only guard: the guard's tables alone.",
+        )
+    if only is not None and since:
+        raise ConfigurationError("--since counts the queue's schema versions.", remedy="Leave out --only.")
 
 
 def _write_new(output: Path, text: str) -> None:

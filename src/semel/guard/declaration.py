@@ -223,45 +223,32 @@ def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
 def declare(
     job_type: str,
     *,
-    key: KeySource,
     effect: Effect | None,
     payload: Sequence[str] | None,
-    acting: Acting,
     lease: Duration,
     longest_run: Duration | None,
-    extend: bool,
-    scope: Scope,
     not_done: Sequence[type[BaseException]],
-    limits: Limits,
     label: bool,
-    store_result: bool,
-    keep_message: bool,
     secrets: Sequence[Secret | None],
-    dated: KeySource | None,
-    keep: Duration,
+    **plain: Any,
 ) -> Declaration:
-    """A checked declaration; durations as people write them. Without ``longest_run`` a run may take the whole lease."""
+    """A checked declaration; durations as people write them. Without ``longest_run`` a run may take the whole lease.
+
+    ``plain`` are fields of `Declaration` as they are. The first of ``secrets`` makes new keys.
+    """
     held = to_timedelta(lease, name=f"lease of {job_type}")
-    longest = held if longest_run is None else to_timedelta(longest_run, name=f"longest_run of {job_type}")
+    longest = to_timedelta(held if longest_run is None else longest_run, name=f"longest_run of {job_type}")
     return Declaration(
         job_type=job_type,
-        key=key,
         effect=Hold() if effect is None else effect,
         payload=None if payload is None else tuple(payload),
-        acting=acting,
         lease=held,
         longest_run=longest,
-        extend=extend,
-        scope=scope,
         not_done=(NotDone, *not_done),
-        limits=limits,
         label=label and secrets[0] is None,
-        store_result=store_result,
-        keep_message=keep_message,
         secret=secrets[0],
-        dated=dated,
-        keep=to_timedelta(keep, name=f"keep of {job_type}"),
         older_secrets=tuple(secrets[1:]),
+        **plain,
     )
 
 

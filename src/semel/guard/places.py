@@ -28,7 +28,10 @@ from semel.store.statement import Operation
 
 _TRIES: Final = 3
 _PAUSE: Final = 0.05
-_THREE_COMMITS: Final = "A Row() was called on a connection without an open transaction: claim, effect and completion would be three commits."
+_THREE_COMMITS: Final = (
+    "A Row() was called on a connection without an open transaction: claim, effect and completion would be "
+    "three commits."
+)
 
 
 @dataclass(frozen=True, slots=True)
