@@ -244,7 +244,7 @@ class Life:
         self.claim = record["claim"]
         if record["outcome"] in ("acted", "found", "by_person"):
             assert self.effects
-        if record["state"] == "released" and not isinstance(self.effect, AcceptDuplicate):
+        if record["state"] == "released":
             assert not self.effects, "released means that nothing happened"
         assert record["lease_until"] is not None
         assert sum(self.holds(worker) for worker in self.workers) <= 1
