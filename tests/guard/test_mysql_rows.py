@@ -16,7 +16,7 @@ from semel.core.effects import Row
 from semel.core.operations import Reply
 from semel.errors import RetryTransaction
 from semel.sql import Catalogue
-from semel.store.guard_begin import begin_new, begin_row
+from semel.store.guard_begin import begin_known, begin_new, begin_row
 from semel.store.guard_end import complete_row
 from semel.store.run import run
 from semel.store.sessions import sync_session_for
@@ -126,6 +126,35 @@ def test_a_deadlock_says_that_the_transaction_is_gone(place: Place) -> None:
     assert wait_of(one) == wait_of(other) == 10
     one.close()
     other.close()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_stale_snapshot_says_that_the_transaction_is_gone(place: Place, known: bool) -> None:
+    """MariaDB's innodb_snapshot_isolation: error 1020 for a row that has changed since the snapshot, or is new."""
+    request = make_request("mysql", effect=Row())
+    winner, loser = connect(place), connect(place)
+    if known:
+        place.ask(begin_new(request))
+    try:
+        with loser.cursor() as cursor:
+            cursor.execute("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
+            if not cursor.fetchall():
+                pytest.skip("this server has no innodb_snapshot_isolation (MariaDB has it from 10.6.18 on)")
+            cursor.execute("SET SESSION innodb_snapshot_isolation = ON")
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            loser.rollback()
+            cursor.execute("SELECT count(*) FROM semel_operations")  # takes the snapshot
+        session = session_on(winner)
+        assert run(begin_known(request) if known else begin_row(request), session).reply is Reply.ACT
+        winner.commit()
+        with pytest.raises(RetryTransaction, match="The transaction is gone"):
+            run(begin_row(replace(request, token="r" * 32)), session_on(loser))
+        loser.rollback()
+        assert run(begin_row(replace(request, token="r" * 32)), session_on(loser)).reply is Reply.IN_PROGRESS
+    finally:
+        for each in (winner, loser):
+            each.rollback()
+            each.close()
 
 
 def test_where_a_time_out_ends_the_transaction_it_says_so(
