@@ -307,6 +307,13 @@ def test_what_leads_to_no_database(target):
         Once(target)
 
 
+def test_a_job_type_with_a_nul_is_refused_when_declared(tmp_path):
+    once = Once(tmp_path / "new.db")
+    with pytest.raises(ConfigurationError, match="without NUL"):
+        once.operation("mail\0", key="order", with_operation=False)(mail)
+    once.close()
+
+
 def test_a_guard_without_tables_says_how_to_make_them(tmp_path):
     once = Once(tmp_path / "new.db")
     guarded = once.operation("mail", key="order", with_operation=False)(mail)

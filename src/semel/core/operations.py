@@ -124,6 +124,7 @@ class Record:
 
     @property
     def stale(self) -> bool:
+        """Claimed, and past its lease."""
         return self.state is State.CLAIMED and self.lease_left <= 0
 
     @property

@@ -27,6 +27,7 @@ class Act(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
+        """What the record then says of how it ended."""
         return Outcome.ABANDONED if self is Act.ABANDON else Outcome.BY_PERSON
 
 

@@ -48,6 +48,11 @@ class Request:
                 raise KeyRefused(
                     f"The operation's {name} has more than {LONGEST_NAME} characters.", remedy="Shorten it."
                 )
+            if "\0" in getattr(self, name):
+                raise KeyRefused(
+                    f"The operation's {name} has a NUL character, which PostgreSQL does not store.",
+                    remedy="Leave it out.",
+                )
 
     @property
     def mark(self) -> str:
