@@ -6,15 +6,16 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 4
 ARGS ?=
+PG_BINS ?=
 BIN := $(VENV)/bin
 READY := $(VENV)/.set-up
 export UV_PYTHON_DOWNLOADS = never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types imports format bench constraints clean
+.PHONY: help setup demo test test-versions lint types imports format bench constraints clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv with semel (editable), its extras and the development tools
 
@@ -27,6 +28,9 @@ demo: $(READY) ## show semel at work on a server of its own
 
 test: lint types imports ## all checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-versions: $(READY) ## what must hold on each PostgreSQL: /usr/lib/postgresql, and PG_BINS="/a/bin /b/bin"
+	@WORKERS=$(WORKERS) ARGS="$(ARGS)" scripts/test-versions.sh $(BIN)/python $(PG_BINS)
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check
@@ -51,4 +55,4 @@ constraints: $(READY) ## resolve constraints.txt anew (name==version lines only)
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build
-	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests examples scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
