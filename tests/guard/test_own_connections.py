@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 from tests.guard.conftest import make_request
 from tests.guard.places import Place
+from tests.support.waiting import until, until_async
 
 from semel import App
 from semel.core.operations import Reply
@@ -30,6 +31,9 @@ from semel.store.guard_end import complete
 from semel.store.own_connections import MOST_CONNECTIONS, open_own
 from semel.store.run import run, run_async
 from semel.store.statement import Statement
+
+ASYNC_ENGINES = ("sqlalchemy-async", "session-asyncpg")
+"""Places whose target has no sync session."""
 
 
 def claim(own: Any) -> Reply:
@@ -53,7 +57,7 @@ def test_sync_and_async_from_every_target(place: Place) -> None:
     if place.target is None:
         pytest.skip("asyncpg's connection is the test's own")
     own = open_own(place.target)
-    if place.name == "sqlalchemy-async":
+    if place.name in ASYNC_ENGINES:
         with pytest.raises(ConnectionRefused, match="sync"), own.session():
             pass
     else:
@@ -237,7 +241,7 @@ def test_an_error_in_the_block_leaves_no_transaction(database: Place) -> None:
 
 
 def test_a_connection_that_the_server_ended_is_not_used_again(place: Place) -> None:
-    if place.dialect == "sqlite" or place.target is None or place.name == "sqlalchemy-async":
+    if place.dialect == "sqlite" or place.target is None or place.name in ASYNC_ENGINES:
         pytest.skip("no server, or no sync session")
     own = open_own(place.target)
     for trusted in (True, False):
@@ -258,7 +262,7 @@ def test_a_connection_that_the_server_ended_is_not_used_again(place: Place) -> N
 def _backend(session: Any, place: Place) -> int:
     text = "SELECT pg_backend_pid()" if place.dialect == "postgresql" else "SELECT CONNECTION_ID()"
     connection = session.connection
-    if place.name.startswith("sqlalchemy"):
+    if place.name.startswith(("sqlalchemy", "session")):
         number = connection.exec_driver_sql(text).scalar()
         connection.commit()
         return int(number)
@@ -272,8 +276,19 @@ def _kill(place: Place, number: int) -> None:
         with psycopg.connect(place.where, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s, 5000)", (number,))
     else:
-        place.where[0].execute(f"KILL {number}")
-        time.sleep(0.2)
+        server = place.where[0]
+        server.execute(f"KILL {number}")
+        until(lambda: number not in _connections(server), "the server ended the connection")
+
+
+def _connections(server: Any) -> set[int]:
+    connection = server.connect("mysql")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM information_schema.processlist")
+            return {int(row[0]) for row in cursor.fetchall()}
+    finally:
+        connection.close()
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -298,13 +313,14 @@ def test_a_forked_process_opens_its_own(database: Place) -> None:
 def test_a_cancelled_call_keeps_its_connection_to_itself(make_database: Callable[[str], Any]) -> None:
     """The statement still runs in its thread: the connection goes back only when that has returned."""
     path = make_database("sqlite")
-    own = open_own(path)
+    asked: list[str] = []
+    own = open_own(path, watch=lambda moment, name: asked.append(name))
     blocker = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     async def cancelled() -> None:
         blocker.execute("BEGIN IMMEDIATE")
         task = asyncio.ensure_future(claim_async(own))
-        await asyncio.sleep(0.1)
+        await until_async(lambda: asked, "the statement is on its way to its thread")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from tests.guard_cases.conftest import Case
+from tests.support.waiting import until
 
 import semel
 from semel import AcceptDuplicate, ClaimLost, ConfigurationError, Held, InProgress
@@ -296,9 +297,11 @@ def test_f11_a_forked_process_extends_its_own_leases(case: Case) -> None:
     case.hooks["acting"] = first.wait
     parent = threading.Thread(target=charge, args=(1,))
     parent.start()
-    while case.hooks:
-        time.sleep(0.01)
-    time.sleep(0.45)  # between two beats of the parent
+    until(lambda: not case.hooks, "the parent is inside its call")
+    begun = case.column("lease_until")
+    until(
+        lambda: case.column("lease_until") > begun, "the parent's lease was extended: it is between two beats"
+    )
     child = os.fork()
     if child == 0:
         try:
