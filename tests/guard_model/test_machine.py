@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -14,7 +16,10 @@ from semel.guard import delivery
 from semel.store import guard_end
 from semel.store.guard_tables import create_tables
 
-QUICK = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+PHASES = [Phase.generate, *([Phase.shrink] if os.environ.get("SEMEL_SHRINK") else [])]
+"""Making a failing example smaller takes minutes; SEMEL_SHRINK=1 asks for it."""
+
+QUICK = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck), "phases": PHASES}
 
 
 @pytest.fixture
@@ -61,10 +66,6 @@ BROKEN = {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_what_is_broken_is_found(machine, monkeypatch, broken):
     BROKEN[broken](monkeypatch)
+    options = settings(max_examples=400, stateful_step_count=50, print_blob=False, **QUICK)
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            machine,
-            settings=settings(
-                max_examples=400, stateful_step_count=50, phases=[Phase.generate], print_blob=False, **QUICK
-            ),
-        )
+        run_state_machine_as_test(machine, settings=options)
