@@ -16,7 +16,8 @@ import pymysql
 import sqlalchemy as sa
 from django.conf import settings
 from django.db import connections, transaction
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
 
 from semel.sql import Catalogue
 from semel.store.own_connections import OwnSessions, open_own
@@ -149,16 +150,21 @@ async def _connect_asyncpg(url: str) -> Any:
     return await asyncpg.connect(url)
 
 
-def sqlalchemy_sync(name: str, dialect: str, url: Callable[[Any], str]) -> Callable[[Any], Place]:
+def sqlalchemy_sync(
+    name: str, dialect: str, url: Callable[[Any], str], opened: Callable[[Any], Any] = sa.Engine.connect
+) -> Callable[[Any], Place]:
+    """``opened`` makes the caller's connection or `Session` of an engine."""
+
     def make(where: Any) -> Place:
         engine = sa.create_engine(url(where), connect_args={"timeout": 0.5} if dialect == "sqlite" else {})
         own = open_own(engine)
 
         @contextmanager
         def caller(isolation: str | None = None) -> Iterator[Caller]:
-            with engine.connect() as connection:
-                if isolation is not None:
-                    connection = connection.execution_options(isolation_level=isolation.upper())
+            bound = engine
+            if isolation is not None:
+                bound = engine.execution_options(isolation_level=isolation.upper())
+            with opened(bound) as connection:
                 yield _caller(
                     connection,
                     Catalogue("semel", dialect),
@@ -172,7 +178,7 @@ def sqlalchemy_sync(name: str, dialect: str, url: Callable[[Any], str]) -> Calla
     return make
 
 
-def sqlalchemy_async(url: str) -> Place:
+def sqlalchemy_async(url: str, name: str = "sqlalchemy-async", opened: Any = AsyncEngine.connect) -> Place:
     runner = asyncio.Runner()
     engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"))
     own = open_own(engine)
@@ -180,10 +186,10 @@ def sqlalchemy_async(url: str) -> Place:
     @contextmanager
     def caller(isolation: str | None = None) -> Iterator[Caller]:
         async def connect() -> Any:
-            connection = await engine.connect()
+            bound = engine
             if isolation is not None:
-                await connection.execution_options(isolation_level=isolation.upper())
-            return connection
+                bound = engine.execution_options(isolation_level=isolation.upper())
+            return await opened(bound).__aenter__()
 
         connection = runner.run(connect())
         yield _async_caller(
@@ -196,7 +202,7 @@ def sqlalchemy_async(url: str) -> Place:
         runner.run(connection.close())
 
     closing = [lambda: runner.run(own.aclose()), lambda: runner.run(engine.dispose()), runner.close]
-    return Place("sqlalchemy-async", "postgresql", url, _async(own, runner), caller, engine, closing)
+    return Place(name, "postgresql", url, _async(own, runner), caller, engine, closing)
 
 
 def django_alias(
@@ -336,6 +342,19 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Place]]] = {
         ),
     ),
     "sqlalchemy-asyncpg": ("postgresql", sqlalchemy_async),
+    "session-psycopg": (
+        "postgresql",
+        sqlalchemy_sync(
+            "session-psycopg",
+            "postgresql",
+            lambda url: url.replace("postgresql://", "postgresql+psycopg://"),
+            Session,
+        ),
+    ),
+    "session-asyncpg": (
+        "postgresql",
+        lambda url: sqlalchemy_async(url, "session-asyncpg", AsyncSession),
+    ),
     "django-postgresql": (
         "postgresql",
         django_alias("django-postgresql", "postgresql", _django_postgresql),
