@@ -1,4 +1,4 @@
-"""A guard over PostgreSQL and over SQLite, and a provider that counts what is called."""
+"""A guard over each database, and a provider that counts what is called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.guard.conftest import make_database, mariadb  # noqa: F401 - fixtures
-from tests.guard.stored import Stored
+from tests.guard.stored import DIALECTS, Stored
 
 from semel import Once
 
@@ -28,9 +28,15 @@ def provider() -> Provider:
     return Provider()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mysql"])
 def where(request: pytest.FixtureRequest, make_database: Callable[[str], Any]) -> tuple[str, Any]:  # noqa: F811
     return request.param, make_database(request.param)
+
+
+def target_of(where: tuple[str, Any]) -> Any:
+    """A place as people give it to `Once`."""
+    dialect, place = where
+    return place[0].url(place[1]) if dialect == "mysql" else place
 
 
 @pytest.fixture
@@ -39,7 +45,7 @@ def make_once(where: tuple[str, Any]) -> Iterator[Callable[..., Once]]:
     made: list[Once] = []
 
     def make(**options: Any) -> Once:
-        made.append(Once(where[1], **options))
+        made.append(Once(target_of(where), **options))
         return made[-1]
 
     yield make
@@ -68,9 +74,8 @@ def only(stored: Stored) -> Callable[[], dict[str, Any]]:
     """The one record that there is."""
 
     def look() -> dict[str, Any]:
-        column = "encode(key, 'hex')" if stored.dialect == "postgresql" else "CAST(key AS TEXT)"
-        table = "semel.operations" if stored.dialect == "postgresql" else "semel_operations"
-        ((key,),) = stored.ask(f"SELECT {column} FROM {table}")
+        words = DIALECTS[stored.dialect]
+        ((key,),) = stored.ask(f"SELECT {words.key} FROM {words.operations}")
         record = stored.record(key)
         assert record is not None
         return record | {"key": key}

@@ -13,6 +13,7 @@ from django.db import connections, transaction
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from tests.guard.places import MAKERS
+from tests.guard_faces.conftest import target_of
 
 from semel import Hold, Once, Row, UnsafeClaim
 from semel.errors import Held
@@ -30,6 +31,16 @@ def guard(once, calls, **options):
         return len(calls)
 
     return charge
+
+
+def open_plain(where, *, commits=False):
+    """A connection of the database's plainest driver; ``commits``: in autocommit."""
+    dialect, place = where
+    if dialect == "postgresql":
+        return psycopg.connect(place, autocommit=commits)
+    if dialect == "mysql":
+        return place[0].connect(place[1], autocommit=commits)
+    return sqlite3.connect(place, isolation_level=None)
 
 
 @pytest.fixture
@@ -61,17 +72,20 @@ def test_nothing_outlives_the_test(where, everything, stored, kind):
     dialect, place = where
     for _ in range(2):  # the second test finds nothing of the first
         if kind == "driver":
-            connection = (
-                psycopg.connect(place)
-                if dialect == "postgresql"
-                else sqlite3.connect(place, isolation_level=None)
-            )
-            connection.execute("BEGIN" if dialect == "sqlite" else "SELECT 1")
+            connection = open_plain(where)
+            if dialect == "sqlite":
+                connection.execute("BEGIN")
+            elif dialect == "postgresql":
+                connection.execute("SELECT 1")
             everything(connection)
             connection.rollback()
             connection.close()
         else:
-            url = f"sqlite:///{place}" if dialect == "sqlite" else place.replace("://", "+psycopg://")
+            url = {
+                "sqlite": f"sqlite:///{place}",
+                "postgresql": str(place).replace("://", "+psycopg://"),
+                "mysql": str(target_of(where)).replace("mysql://", "mysql+pymysql://"),
+            }[dialect]
             engine = sa.create_engine(url)
             with engine.connect() if kind == "sqlalchemy" else Session(engine) as connection:
                 everything(connection)
@@ -127,7 +141,7 @@ def test_a_django_test_case_works_without_it_too(where, stored):
 def test_async(where, stored, kind):
     dialect, url = where
     if dialect != "postgresql":
-        pytest.skip("no async driver of SQLite's is taken for a caller's transaction")
+        pytest.skip("only PostgreSQL's async drivers are taken for a caller's transaction")
 
     async def check():
         once, calls = Once(url), []
@@ -191,12 +205,7 @@ def test_after_the_block_it_commits_as_ever(where, once, stored):
 
 
 def test_a_connection_that_would_commit_is_refused(where, once):
-    dialect, place = where
-    connection = (
-        psycopg.connect(place, autocommit=True)
-        if dialect == "postgresql"
-        else sqlite3.connect(place, isolation_level=None)
-    )
+    connection = open_plain(where, commits=True)
     with (
         pytest.raises(UnsafeClaim, match="every claim would be committed"),
         inside_transaction(once, connection),

@@ -84,7 +84,7 @@ def test_a_lost_claim(once, stored, only, lines):
 
 def test_busy(where, once, lines):
     if where[0] != "postgresql":
-        pytest.skip("SQLite's own test of it is with the rows")
+        pytest.skip("the other databases' tests of it are with the rows")
 
     @once.operation("row", key="order", effect=Row(), with_operation=False)
     def charge(order: int): ...

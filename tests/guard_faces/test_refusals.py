@@ -143,10 +143,9 @@ class TestAnOutsideEffectWithAnOpenTransaction:
 
         asyncio.run(check())
 
-    @pytest.mark.parametrize("kind", ["django-postgresql", "django-sqlite"])
-    def test_django(self, request, kind):
-        database = request.getfixturevalue("url" if kind == "django-postgresql" else "path")
-        place = MAKERS[kind][1](database)
+    @pytest.mark.parametrize("dialect", ["postgresql", "sqlite", "mysql"])
+    def test_django(self, make_database, dialect):
+        place = MAKERS[f"django-{dialect}"][1](make_database(dialect))
         alias, connection = place.target, connections[place.target]
         try:
             accepted(Once(alias))
@@ -231,6 +230,24 @@ class TestARow:
         file.close()
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             self.refuses(guarded, connection)
+
+    def test_on_mariadb(self, make_database):
+        server, name = make_database("mysql")
+        once = Once(server.url(name))
+        guarded = once.operation("row", key="order", effect=Row(), with_operation=False)(mail)
+        connection = server.connect(name, autocommit=True)
+        self.refuses(guarded, connection)
+        connection.begin()
+        guarded.on(connection)(1)
+        connection.rollback()
+        connection.autocommit(False)
+        guarded.on(connection)(1)
+        connection.rollback()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM semel_operations")
+            assert cursor.fetchone() == (0,)
+        connection.close()
+        once.close()
 
     def test_one_that_begins_by_itself_passes(self, guarded, guarded_file, url, path, engine):
         with psycopg.connect(url) as connection:
