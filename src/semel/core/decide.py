@@ -159,7 +159,7 @@ def _type_name(cls: type) -> str:
 def _message(exception: BaseException) -> str:
     try:
         return exception.reason if isinstance(exception, JobOutcome) else str(exception)
-    except Exception as error:  # the user's __str__
+    except BaseException as error:  # the user's __str__
         return f"<its str() raised {type(error).__name__}>"
 
 

@@ -63,6 +63,10 @@ class JobOptions:
     def _check_times(self) -> None:
         if self.run_at is not None:
             require_aware(self.run_at, name="run_at")
+            if self.run_at.year < 2:  # in another zone it is before year 1, which Python cannot read back
+                raise ConfigurationError(
+                    "run_at is before year 2.", remedy="Leave it out: the job is due at once."
+                )
             if self.run_after is not None:
                 raise ConfigurationError("run_at and run_after are both given.", remedy="Give one of them.")
         if self.unique_for is not None and self.unique_key is None:

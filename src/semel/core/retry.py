@@ -140,7 +140,7 @@ def decide_retry(
         action: Any = policy(exception, attempt)
         if callable(action) and not isinstance(action, Backoff):
             action = action(exception, attempt)
-    except Exception as error:  # the user's code
+    except BaseException as error:  # the user's code
         return retry.wait(Backoff(), f"the retry policy raised {type(error).__name__} on {name}")
     if isinstance(exception, JobOutcome) and exception.reason:
         name = exception.reason

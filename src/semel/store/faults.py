@@ -14,7 +14,9 @@ from semel.errors import (
 )
 
 _SCHEMA = frozenset({"42P01", "3F000", "42703", "42883"})
-_BUSY = frozenset({"55P03", "55000"})  # lock_timeout; or somebody is in the middle of a DETACH
+_BUSY = frozenset(
+    {"55P03", "55000", "57014"}
+)  # lock_timeout, a DETACH under way, statement_timeout or a cancel
 _RETRY = frozenset({"40001", "40P01"})
 _ENDED = frozenset(
     {

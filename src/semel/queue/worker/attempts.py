@@ -33,8 +33,10 @@ from semel.queue.worker.board import Board, Ending, Held
 from semel.queue.worker.launching import Launcher
 from semel.queue.worker.outcomes import log_lost, log_outcome, to_detail
 from semel.queue.worker.processes import Processes
+from semel.queue.worker.results import unrun
 from semel.queue.worker.threads import HandlerInterrupted
 from semel.queue.worker.transactions import Transactions
+from semel.store.faults import LockBusy
 from semel.store.jobs import Detail
 
 logger = logging.getLogger("semel.worker")
@@ -127,10 +129,12 @@ class Attempts:
             self._next()
         elif asked and held.ended_by == "time-out" and job.timeout is not None:
             self._end(held, job.retry, RanTooLong(job.timeout))
-        elif asked:
+        elif asked or (isinstance(error, LockBusy) and job.transaction):
             self._end(held, job.retry, Interrupted())
         elif error is not None:
             self._end(held, job.retry, Raised(error))
+        elif (not_run := unrun(result)) is not None and not held.settled:
+            self._end(held, job.retry, Raised(not_run))
         else:
             self._end(held, job.retry, Returned(None if held.settled else self._encode(held, result)))
 
@@ -153,7 +157,7 @@ class Attempts:
         try:
             settlement = decide(held.job.identity(), ending, policy, random.random)
             return Ending(held, to_detail(held, settlement), settlement)
-        except Exception as error:  # whatever it is, the job must end
+        except BaseException as error:  # whatever it is, the job must end
             logger.exception("job %s: its outcome cannot be decided; it fails", held.job.id)
             summary = f"its outcome could not be decided: {type(error).__name__}; see the worker's log"
             return Ending(held, Detail(held.job.id, held.job.claim, status="failed", summary=summary))

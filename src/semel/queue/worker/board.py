@@ -61,6 +61,10 @@ class Ending:
     at_once: bool = False
     """Where a job with crashes on its count is given back: anybody may claim it now, not after a lease."""
 
+    written: bool = False
+    waits: bool = False
+    """Somebody else holds its row's lock: it was tried, and is tried again."""
+
     @property
     def status(self) -> str:
         return "done" if self.detail is None else self.detail.status

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from semel.errors import DatabaseUnreachable, RetryTransaction
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession
+from semel.store.faults import LockBusy
 from semel.store.run import run_async
 from semel.store.statement import Operation
 
@@ -59,13 +60,17 @@ class Link:
         async with self.session() as session:
             return await run_async(operation, session)
 
-    async def insist(self, operation: Operation[Answer]) -> tuple[Answer, int]:
-        """Run one operation until it goes through, for operations that may run twice; answers with the tries taken."""
+    async def insist(self, operation: Operation[Answer], *, patient: bool = False) -> tuple[Answer, int]:
+        """Run one operation until it goes through, for operations that may run twice; answers with the tries taken.
+
+        ``patient``: also where others hold a lock that it needs.
+        """
+        temporary = (DatabaseUnreachable, RetryTransaction, *((LockBusy,) if patient else ()))
         wait, tries = _FIRST_WAIT, 1
         while True:
             try:
                 return await self.run(operation), tries
-            except (DatabaseUnreachable, RetryTransaction) as error:
+            except temporary as error:
                 if tries in (1, 10, 100):
                     logger.warning("%s: %s; trying again", self.name, error.happened)
                 await asyncio.sleep(wait * random.uniform(0.5, 1.0))  # noqa: S311 - spreads reconnections

@@ -34,10 +34,10 @@ async def give_back_remains(link: Link, child: Child, *, stopped: bool, backoff:
         waiting, started = waiting + started, []
     try:
         if waiting:
-            count, _ = await link.insist(give_back(waiting))
+            count, _ = await link.insist(give_back(waiting), patient=True)
             logger.info("gave back %s jobs of a child that ended", count)
         if started:
-            count, _ = await link.insist(expire(started))
+            count, _ = await link.insist(expire(started), patient=True)
             logger.error("a child died while it ran %s jobs: they are rescued", count)
         for slot in late:
             await _time_out(link, slot, backoff)
@@ -52,7 +52,7 @@ async def _time_out(link: Link, slot: Slot, backoff: Backoff) -> None:
     )
     fence = Fence(slot.job_id, slot.claim, slot.worker)
     delay = backoff.delay(1, random.random)
-    status, _ = await link.insist(time_out(fence, delay=delay, summary=summary))
+    status, _ = await link.insist(time_out(fence, delay=delay, summary=summary), patient=True)
     logger.error(
         "job %s timed out and ignored it: %s",
         slot.job_id,

@@ -9,10 +9,10 @@ from datetime import timedelta
 
 from semel.core.settings import Settings
 from semel.queue.worker.attempts import Attempts
-from semel.queue.worker.board import Board, Ending, Held
+from semel.queue.worker.board import Board, Ending
 from semel.queue.worker.links import Link
 from semel.queue.worker.outcomes import log_given_back, log_lost, log_outcome
-from semel.store.faults import HistoryDayMissing
+from semel.store.faults import HistoryDayMissing, LockBusy
 from semel.store.jobs import Detail, Fence, find_settled, give_back, settle, store_progress
 from semel.store.upkeep import make_history_days
 
@@ -71,17 +71,20 @@ class Settling:
         )
         board.flushing = len(batch)
         # One with crashes on its count waited here for others to end: leave it to another worker for a while.
-        at_once = [ending.held for ending in batch if ending.give_back and ending.at_once]
-        later = [ending.held for ending in batch if ending.give_back and not ending.at_once]
-        ended = [ending for ending in batch if not ending.give_back]
+        at_once = [ending for ending in batch if ending.give_back and ending.at_once]
+        later = [ending for ending in batch if ending.give_back and not ending.at_once]
+        ended = [ending for ending in batch if not ending.give_back and not ending.waits]
+        waiting = [ending for ending in batch if not ending.give_back and ending.waits]
         try:
-            if ended:
-                await self._settle(ended)
+            for endings in filter(None, (ended, waiting)):
+                await self._settle(endings)
             if at_once:
                 await self._give_back(at_once, timedelta(0))
             if later:
                 await self._give_back(later, timedelta(0) if self.attempts.stopping else self.settings.lease)
         finally:
+            # Whatever went wrong, what is not written yet is tried again: its slot keeps its lease until then.
+            board.endings[:0] = [ending for ending in batch if not ending.written]
             board.flushing = 0
         self.attempts.start_waiting()
         board.changed.set()
@@ -90,8 +93,15 @@ class Settling:
         try:
             await self._write(endings)
         except HistoryDayMissing:
-            await self.link.insist(make_history_days(ahead=1))
+            await self.link.insist(make_history_days(ahead=1), patient=True)
             await self._settle(endings)
+        except LockBusy as busy:
+            if len(endings) > 1:
+                middle = len(endings) // 2
+                await self._settle(endings[:middle])
+                await self._settle(endings[middle:])
+            else:
+                self._wait(endings[0], busy)
         except Exception:
             if len(endings) > 1:
                 middle = len(endings) // 2
@@ -111,6 +121,7 @@ class Settling:
                 log_lost(ending.held, self.board.counts)
             elif ending.settlement is not None:
                 log_outcome(ending.held, ending.settlement, self.board.counts)
+            ending.written = True
             self.board.release(ending.held)
             if ending.detail is not None and ending.detail.delay is not None:
                 self.look_in(ending.detail.delay)
@@ -150,15 +161,33 @@ class Settling:
             await self._write([ending])
         except Exception:
             logger.exception("job %s: its end cannot be stored; its lease runs out", ending.held.job.id)
+            ending.written = True
             self.board.release(ending.held)
 
-    async def _give_back(self, given: Sequence[Held], delay: timedelta) -> None:
-        fences: list[Fence] = [held.fence for held in given]
-        await self.link.insist(give_back(fences, delay=delay))
-        for held in given:
+    def _wait(self, ending: Ending, busy: LockBusy) -> None:
+        """Leave an ending whose row somebody else has locked to a later flush."""
+        if not ending.waits:
+            ending.waits = True
+            logger.warning("job %s: its end waits for a lock: %s", ending.held.job.id, busy.happened)
+
+    async def _give_back(self, given: Sequence[Ending], delay: timedelta) -> None:
+        fences: list[Fence] = [ending.held.fence for ending in given]
+        try:
+            await self.link.insist(give_back(fences, delay=delay))
+        except LockBusy as busy:
+            if len(given) == 1:
+                self._wait(given[0], busy)
+                return
+            middle = len(given) // 2
+            await self._give_back(given[:middle], delay)
+            await self._give_back(given[middle:], delay)
+            return
+        for ending in given:
+            held = ending.held
             log_given_back(
                 held, "its claim was lost" if held.lost else "not started, or interrupted by a stop"
             )
+            ending.written = True
             self.board.release(held)
 
 

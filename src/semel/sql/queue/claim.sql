@@ -1,7 +1,8 @@
 -- Takes up to {limit} due jobs, or running ones whose lease ran out, for one attempt each.
 -- Caller: store.jobs.claim. Locks: the rows taken, FOR NO KEY UPDATE, skipping locked ones. Index: jobs_live, then the key.
 -- Lanes (queue, priority) are found by a loose index scan; within one, the order is run_at, id. Lanes of equal priority
--- take turns by chance. The limit is a literal, so that the estimate stays small and JIT stays off. Order not promised.
+-- take turns by chance. What comes back must be readable whatever a row holds: a row that breaks the answer would take the
+-- whole claim with it. The limit is a literal, so that the estimate stays small and JIT stays off. Order not promised.
 WITH RECURSIVE lane AS (
     (SELECT queue, priority FROM {schema}.jobs WHERE live ORDER BY queue, priority DESC LIMIT 1)
     UNION ALL
@@ -33,8 +34,8 @@ WITH RECURSIVE lane AS (
 UPDATE {schema}.jobs
    SET status = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
                      THEN 'failed' ELSE 'running' END,
-       attempts = attempts + CASE WHEN status = 'pending' THEN 1 ELSE 0 END,
-       crashes = CASE WHEN status = 'running' THEN crashes + 1 WHEN attempts = 0 THEN 0 ELSE crashes END,
+       attempts = attempts + CASE WHEN status = 'pending' AND attempts < 1000000000 THEN 1 ELSE 0 END,
+       crashes = CASE WHEN status = 'running' THEN least(crashes + 1, 32767) WHEN attempts = 0 THEN 0 ELSE crashes END,
        last_error = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
                          THEN 'its worker died ' || (crashes + 1) || ' times while this job ran' ELSE last_error END,
        errors = CASE WHEN status = 'running'
@@ -46,4 +47,5 @@ UPDATE {schema}.jobs
        worker = CAST(:worker AS bigint),
        locked_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision))
  WHERE id = ANY (ARRAY(SELECT id FROM picked))
-RETURNING id, claim, status, kind, CAST(payload AS text), attempts, max_attempts, crashes, queue, priority, run_at
+RETURNING id, claim, status, kind, CAST(payload AS text), attempts, max_attempts, crashes, queue, priority,
+          greatest(run_at, CAST('0002-01-01 00:00:00+00' AS timestamptz))

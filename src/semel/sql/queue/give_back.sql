@@ -1,12 +1,14 @@
 -- Gives claims back that never started, or were interrupted by a stop: pending again, the attempt not charged.
--- Caller: store.jobs.give_back. Locks: the rows in id order, FOR NO KEY UPDATE, waiting. Index: the key.
+-- Caller: store.jobs.give_back. Locks: the rows in id order, FOR NO KEY UPDATE, waiting half a second at most.
+-- Index: the key.
 -- A job with crashes on its count stays running with its lease ended and one crash less: the next rescue restores both
 -- numbers, and what the last one noted. As pending with attempts 0 it would look re-queued by a person, and its crashes
 -- would start anew.
 WITH held AS MATERIALIZED (
     SELECT slot.id
       FROM (SELECT * FROM unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
-                AS pair (id, claim, worker) ORDER BY id) AS slot
+                AS pair (id, claim, worker)
+             CROSS JOIN (SELECT set_config('lock_timeout', '500ms', true)) AS patience ORDER BY id) AS slot
      CROSS JOIN LATERAL (
         SELECT 1 FROM {schema}.jobs AS owned
          WHERE owned.id = slot.id AND owned.claim = slot.claim AND owned.worker = slot.worker AND owned.status = 'running'

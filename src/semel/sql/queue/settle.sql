@@ -1,11 +1,13 @@
 -- Ends a batch of attempts, each fenced by its own (id, claim, worker): zero rows for one of them means its claim is lost.
--- Caller: store.jobs.settle. Locks: the rows of the batch in id order, FOR NO KEY UPDATE, waiting. Index: the key.
+-- Caller: store.jobs.settle. Locks: the rows of the batch in id order, FOR NO KEY UPDATE, waiting half a
+-- second at most (then the caller settles the others, and this one later). Index: the key.
 -- Done and cancelled jobs move to the history in this statement; one with a unique_key stays until unique_until. The look-up
 -- per pair keeps this linear, and exact: a list of ids and a list of claims would let (id A, claim of B) pass.
 WITH ending AS MATERIALIZED (
     SELECT pair.id, pair.claim, pair.worker, coalesce(detail.status, 'done') AS status, detail.delay, detail.run_at,
            detail.refund, detail.error || jsonb_build_object('at', clock_timestamp()) AS error, detail.summary, detail.result
-      FROM unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
+      FROM (SELECT set_config('lock_timeout', '500ms', true)) AS patience
+     CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
            AS pair (id, claim, worker)
       LEFT JOIN jsonb_to_recordset(CAST(:details AS jsonb))
            AS detail (id bigint, claim bigint, status text, delay double precision, run_at timestamptz, refund boolean,
