@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -40,22 +40,26 @@ class Child:
     @classmethod
     async def start(cls, options: ChildOptions, command: Sequence[str] = COMMAND) -> Child:
         """Start a process in a session of its own, so that a terminal's Ctrl-C reaches only the supervisor."""
-        ours, theirs = socket.socketpair()
-        slots = SlotTable.create(SLOTS)
-        told = msgspec.structs.replace(
-            options, channel=theirs.fileno(), slots=slots.descriptor, capacity=SLOTS
-        )
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                msgspec.json.encode(told).decode(),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(), slots.descriptor),
-                start_new_session=True,
-            )
-        finally:
-            theirs.close()
-        return cls(process, await Channel.open(ours), slots)
+        with ExitStack() as made:
+            ours, theirs = socket.socketpair()
+            made.callback(ours.close)
+            with theirs:
+                slots = SlotTable.create(SLOTS)
+                made.callback(slots.close)
+                told = msgspec.structs.replace(
+                    options, channel=theirs.fileno(), slots=slots.descriptor, capacity=SLOTS
+                )
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    msgspec.json.encode(told).decode(),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(), slots.descriptor),
+                    start_new_session=True,
+                )
+            made.callback(_kill, process)
+            child = cls(process, await Channel.open(ours), slots)
+            made.pop_all()
+        return child
 
     async def hello(self) -> Hello | Broken | None:
         """The child's first word; None where it died without one."""
@@ -83,9 +87,7 @@ class Child:
 
     def kill(self) -> None:
         """SIGKILL, by its own process id; a process that is gone is left alone."""
-        if self.process.returncode is None:
-            with suppress(ProcessLookupError):  # it ended, and asyncio has not said so yet
-                os.kill(self.process.pid, signal.SIGKILL)
+        _kill(self.process)
 
     async def discard(self) -> None:
         """End a child that holds nothing."""
@@ -96,3 +98,9 @@ class Child:
     def close(self) -> None:
         self.channel.close()
         self.slots.close()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):  # it ended, and asyncio has not said so yet
+            os.kill(process.pid, signal.SIGKILL)

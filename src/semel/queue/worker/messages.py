@@ -6,9 +6,10 @@ A child that hears the end of the stream knows that its supervisor is gone, and 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from datetime import timedelta
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -17,6 +18,10 @@ from semel.queue.recurring import ScheduledJob
 from semel.store.schedules import Recurring
 
 Message = TypeVar("Message")
+logger = logging.getLogger("semel.worker")
+
+_LONGEST: Final = 64 * 2**20
+"""Bytes of one message: a `Hello` carries every schedule with its payload."""
 
 
 class SchedulePlan(msgspec.Struct, frozen=True):
@@ -139,7 +144,7 @@ class Channel:
     @classmethod
     async def open(cls, end: socket.socket) -> Channel:
         end.setblocking(False)
-        return cls(*await asyncio.open_connection(sock=end))
+        return cls(*await asyncio.open_connection(sock=end, limit=_LONGEST))
 
     def send(self, message: msgspec.Struct) -> None:
         """Send without waiting; to an end that is gone, nothing."""
@@ -153,12 +158,20 @@ class Channel:
             return
 
     async def receive(self, kind: object) -> object | None:
-        """The next message, of the (union) type ``kind``; None when the other end is gone."""
+        """The next message, of the (union) type ``kind``; None when the other end is gone, or not to be understood."""
         try:
             line = await self._reader.readline()
+            return msgspec.json.decode(line, type=kind) if line else None
         except (ConnectionError, asyncio.IncompleteReadError):
             return None
-        return msgspec.json.decode(line, type=kind) if line else None
+        except msgspec.MsgspecError as error:
+            logger.error("a message between supervisor and child cannot be read: %s", error)
+        except ValueError:  # the reader's word for a line over its limit
+            logger.error(
+                "a message between supervisor and child is over %s MiB: are the schedules' arguments so large?",
+                _LONGEST // 2**20,
+            )
+        return None
 
     def close(self) -> None:
         self._writer.close()

@@ -93,16 +93,22 @@ class Nursery:
                     child.kill()
 
     async def _start(self) -> Child | None:
-        child = await Child.start(self.options, self._command)
-        self.children.add(child)
-        hello = await child.hello()
-        if isinstance(hello, Hello):
-            return child
-        if not self.stopping.is_set():
+        """A child that has said hello. None where it could not be made or did not: to be tried again."""
+        child = None
+        try:
+            child = await Child.start(self.options, self._command)
+            self.children.add(child)
+            hello = await child.hello()
+            if isinstance(hello, Hello):
+                return child
             reason = hello.message if isinstance(hello, Broken) else "it died"
+        except Exception as error:  # no process, descriptor or memory to be had: there may be later
+            reason = f"{type(error).__name__}: {error}"
+        if not self.stopping.is_set():
             logger.error("a child cannot start: %s", reason)
-        self.children.discard(child)
-        await child.discard()
+        if child is not None:
+            self.children.discard(child)
+            await child.discard()
         self._short_lives += 1
         return None
 
