@@ -17,6 +17,7 @@ from semel.guard.flow import Flow, drive, drive_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Inside, Place
 from semel.guard.results import decode_result
+from semel.guard.unrun import is_unrun, refuse_generators, refuse_unrun
 from semel.store.faults import LockBusy
 from semel.store.guard_request import Begun, Request
 
@@ -52,6 +53,7 @@ class Guarded(Generic[P, R]):
         takes_operation: bool,
         filled_in: int = 0,
     ) -> None:
+        refuse_generators(declaration.job_type, function)
         functools.update_wrapper(self, function)
         self.declaration = declaration
         self.function = function
@@ -155,7 +157,10 @@ class Guarded(Generic[P, R]):
         if self.is_async:
             return self._call_async(handle, leading, args, kwargs)
         with self.place.keep(handle):
-            return self.function(*leading, *args, **kwargs)
+            result = self.function(*leading, *args, **kwargs)
+        if is_unrun(result):
+            refuse_unrun(handle, result)
+        return result
 
     async def _call_async(self, handle: Handle, leading: Any, args: Any, kwargs: Any) -> Any:
         with self.place.keep(handle):

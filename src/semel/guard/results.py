@@ -39,3 +39,8 @@ def decode_result(stored: Any, returns: Any) -> Any:
         return msgspec.convert(stored, returns, str_keys=True)
     except (msgspec.ValidationError, TypeError):
         return stored
+    except Exception as error:  # the type's own __post_init__ or a hook
+        logger.warning(
+            "The stored result does not make a %r, and is answered as plain JSON: %s", returns, error
+        )
+        return stored
