@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import random
+from dataclasses import dataclass, replace
 
 import pytest
 
-from semel import Hold
+from semel import Hold, ProviderKey
 from semel.errors import ConfigurationError
+from semel.guard import delivery
 from semel.guard.results import decode_result
+from semel.store.guard_begin import begin_new
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -90,3 +93,89 @@ class Receipt:
 def test_a_stored_result_that_its_type_refuses_is_answered_as_it_is(caplog):
     assert decode_result({"number": 1}, Receipt) == {"number": 1}
     assert [each.levelname for each in caplog.records] == ["WARNING"]
+
+
+def interrupted_after(operation, error):
+    """The operation, interrupted once its writing is committed."""
+
+    def make(*args, **options):
+        made = operation(*args, **options)
+
+        def steps():
+            begun = yield from made.steps()
+            if begun is not None:
+                raise error
+            return begun
+
+        return replace(made, steps=steps)
+
+    return make
+
+
+@pytest.mark.parametrize("acting", ["from_start", "explicit"])
+def test_an_interrupted_begin_gives_its_claim_back(once, provider, only, monkeypatch, acting):
+    @once.operation("mail", key=lambda: 1, effect=Hold(), acting=acting)
+    def mail(op):
+        if acting == "explicit":
+            with op.acting():
+                return provider.charge()
+        return provider.charge()
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(delivery, "begin_new", interrupted_after(begin_new, KeyboardInterrupt()))
+        mail()
+    assert (only()["state"], provider.calls) == ("released", [])
+    mail()
+    assert (only()["state"], len(provider.calls)) == ("completed", 1)
+
+
+def test_an_interrupted_takeover_keeps_the_doubt(once, provider, only, monkeypatch):
+    once_more = []
+
+    @once.operation("mail", key=lambda: 1, effect=ProviderKey(valid_for="1 day"))
+    def mail(op):
+        provider.charge(op.reference)
+        if not once_more:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        mail()
+
+    ask = once.place.ask
+
+    def interrupted(operation):
+        answer = ask(operation)
+        if operation.name == "guard_begin_known":
+            raise KeyboardInterrupt
+        return answer
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(once.place, "ask", interrupted)
+        mail()
+    assert (only()["state"], only()["unsure"], only()["claim"]) == ("claimed", 2, 2)
+    assert only()["acting_at"] is not None
+    once_more.append(1)
+    mail()
+    assert only()["state"] == "completed"
+    assert len(set(provider.calls)) == 1, "each with the reference of the first"
+
+
+def test_a_task_cancelled_while_it_begins_holds_nothing(once, provider):
+    @once.operation("mail", key="order", effect=Hold())
+    async def mail(op, order):
+        provider.charge(order)
+
+    async def deliver_all():
+        await mail(-1)
+        for order in range(20):
+            task = asyncio.ensure_future(mail(order))
+            await asyncio.sleep(random.uniform(0, 0.004))
+            for _ in range(order % 3 + 1):
+                task.cancel()
+                await asyncio.sleep(0)
+            await asyncio.wait([task])
+            await mail(order)
+        await once.aclose()
+
+    asyncio.run(deliver_all())
+    assert sorted(provider.calls) == list(range(-1, 20))

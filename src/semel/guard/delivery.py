@@ -26,6 +26,7 @@ from semel.errors import (
 from semel.guard.answers import log_answer
 from semel.guard.declaration import Declaration
 from semel.guard.flow import Ask, Call, Flow, patiently
+from semel.guard.giving_back import give_back
 from semel.guard.operation import Handle
 from semel.store import guard_end
 from semel.store.faults import LockBusy
@@ -63,7 +64,13 @@ def deliver(
 ) -> Flow[Any]:
     """One delivery of an outside effect. Returns the handler's result or a `Repeat`; raises the other answers."""
     request = yield from _current(requests, beyond)
-    begun = yield from _begin(request, confirm)
+    try:
+        begun = yield from _begin(request, confirm)
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as error:  # an interrupt or a cancellation: the claim may be there all the same
+        yield from give_back(request, _shown(error))
+        raise
     if begun.reply is Reply.LOOK:
         begun = yield from _look(declaration, request, begun, find)
     if begun.reply is not Reply.ACT:

@@ -87,11 +87,14 @@ async def step_async(step: Ask | Call, ask: AskStoreAsync) -> Any:
 
 
 async def shielded(work: Awaitable[Answer]) -> Answer:
-    """Finish ``work`` even where this task is cancelled meanwhile; the cancellation is raised afterwards."""
+    """Finish ``work`` even where this task is cancelled meanwhile, once or often; the cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if not task.done():
-            await asyncio.wait([task])
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                continue
         raise
