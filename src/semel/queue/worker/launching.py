@@ -12,7 +12,7 @@ from semel.queue.context import JobContext, make_context
 from semel.queue.job import Job
 from semel.queue.worker.board import Held
 from semel.queue.worker.processes import Processes, Work
-from semel.queue.worker.threads import Threads
+from semel.queue.worker.threads import OneProcess, Threads
 from semel.queue.worker.transactions import Transactions
 
 logger = logging.getLogger("semel.worker")
@@ -43,10 +43,15 @@ class Launcher:
 
         def call(connection: Any = None) -> Any:
             leading = (self._context(held, job, connection),) if job.context else ()
-            return job.function(*leading, *((connection,) if job.transaction else ()), *args, **kwargs)
+            with OneProcess():  # inside the transaction, which a fork must not end
+                return job.function(*leading, *((connection,) if job.transaction else ()), *args, **kwargs)
+
+        async def call_async(connection: Any = None) -> Any:
+            with OneProcess():
+                return await call(connection)
 
         if job.is_async:
-            task = asyncio.get_running_loop().create_task(self._run_async(held, job, call))
+            task = asyncio.get_running_loop().create_task(self._run_async(held, job, call_async))
             task.add_done_callback(lambda task: ended(*_outcome(task)))
             return task.cancel
         if job.transaction:

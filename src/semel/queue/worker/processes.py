@@ -1,31 +1,36 @@
 """Handlers that run in a process of their own (``run_in="process"``): CPU-bound work beside the child's event loop.
 
 Each process takes one job at a time over a pipe and is used again. A time-out or a stop kills the process, which costs
-this job alone. Processes are started anew (spawned), import the application once, and end with their child.
+this job alone. Processes are started anew (spawned), import the application once, and die with their child, however
+that ends: what it ran is run again elsewhere.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import logging
 import multiprocessing
+import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any, Final
 
 from semel.queue.context import JobContext
-from semel.queue.worker.threads import HandlerInterrupted
+from semel.queue.worker.threads import HandlerInterrupted, OneProcess
 
 logger = logging.getLogger("semel.worker")
 
 Report = Callable[[float | None, str | None], None]
 _CONTEXT: Final = multiprocessing.get_context("spawn")
+_PR_SET_PDEATHSIG: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +165,7 @@ class _Call:
 
 def serve(pipe: Connection, application: str | None, url: str, path: list[str]) -> None:
     """The process's side: take work, answer, until the pipe closes."""
+    _die_with_parent()
     sys.path[:] = path
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         while True:
@@ -174,13 +180,33 @@ def serve(pipe: Connection, application: str | None, url: str, path: list[str]) 
                 pipe.send(("unsendable", f"{type(error).__name__}: {error}"))
 
 
+def _die_with_parent() -> None:
+    """End with the child that started this process, in the middle of a handler too.
+
+    A thread waits for the child's end; on Linux the kernel kills as well, also where a C call keeps this thread from running.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch(sentinel: int) -> None:
+        wait([sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, args=(parent.sentinel,), name="semel-parent", daemon=True).start()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # a libc without prctl
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def _call(work: Work, application: str | None, url: str, pipe: Connection) -> Any:
     job = _find(work, application, url)
     leading: list[Any] = []
     if work.context is not None:
         leading.append(_with_pipe(work.context, pipe))
     args, kwargs = job.signature.decode(work.payload)
-    return job.function(*leading, *args, **kwargs)
+    with OneProcess():
+        return job.function(*leading, *args, **kwargs)
 
 
 def _find(work: Work, application: str | None, url: str) -> Any:

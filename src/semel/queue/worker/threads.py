@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
@@ -18,6 +20,30 @@ Answer = TypeVar("Answer")
 
 class HandlerInterrupted(BaseException):
     """The worker wants this attempt to end: its time-out has passed, its claim is lost or the worker stops."""
+
+
+class OneProcess:
+    """A block that ends in the process it began in: a fork that a handler made and did not end ends with the block.
+
+    Else the copy would settle the job a second time, over the worker's own connections.
+    """
+
+    def __enter__(self) -> None:
+        self._pid = os.getpid()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if os.getpid() != self._pid:
+            os._exit(_exit_code(error))
+
+
+def _exit_code(error: BaseException | None) -> int:
+    """As the interpreter would end with it."""
+    if error is None:
+        return 0
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code & 0xFF if isinstance(code, int) else int(code is not None)
 
 
 class Call:
@@ -54,7 +80,8 @@ class Call:
                 return None, HandlerInterrupted("before it started")
             self._thread = threading.get_ident()
         try:
-            return self._function(), None
+            with OneProcess():
+                return self._function(), None
         except BaseException as error:
             return None, error
         finally:
