@@ -9,12 +9,13 @@ the interpreter's lock stops the thread as well.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from semel.core.settings import Settings
 from semel.queue.app import App
@@ -32,6 +33,9 @@ from semel.store.drivers.psycopg3 import AsyncPsycopgSession
 from semel.store.migrate import check_schema, schema_state
 
 logger = logging.getLogger("semel.worker")
+
+_START_LIMIT: Final = 5.0
+"""Seconds that entering waits for the engine; one that still looks for its database goes on by itself."""
 
 
 class EmbeddedWorker:
@@ -84,6 +88,13 @@ class EmbeddedWorker:
         self._slots, self._keeper = slots, keeper
         self._engine = Engine(self.app, self.settings, slots, connect, queues=self.queues)
         self._running = asyncio.create_task(self._engine.run())
+        try:
+            await self._started(self._engine, self._running)
+        except BaseException:
+            self._engine.stop()
+            self._running.cancel()
+            await self._end_keeper(keeper)
+            raise
         return self
 
     async def __aexit__(
@@ -96,17 +107,43 @@ class EmbeddedWorker:
         assert self._running is not None
         assert self._keeper is not None
         self._engine.stop()
-        complete = await self._running
-        await asyncio.to_thread(self._keeper.stop)
+        complete = False
+        try:
+            complete = await self._running
+        finally:
+            await self._end_keeper(self._keeper)
         if complete and self._slots is not None:
             self._slots.close()  # else a thread still runs a handler, and its claim stays noted
 
+    @staticmethod
+    async def _started(engine: Engine, running: asyncio.Task[bool]) -> None:
+        """Wait until the engine works; raises what ended it before."""
+        deadline = time.monotonic() + _START_LIMIT
+        while engine._claiming is None and time.monotonic() < deadline:  # noqa: SLF001 - its start has no other sign
+            if running.done():
+                running.result()
+                return
+            await asyncio.sleep(0.002)
+
+    @staticmethod
+    async def _end_keeper(keeper: _Keeper) -> None:
+        """Extend no lease any more: that is said at once, so that a cancellation of the wait changes nothing."""
+        keeper.end()
+        await asyncio.to_thread(keeper.join)
+
     async def drain(self, *, poll: float = 0.01) -> None:
-        """Wait until nothing is due and nothing runs; what was stored before this call is seen."""
-        engine = self._engine
+        """Wait until nothing is due and nothing runs; what was stored before this call is seen.
+
+        Raises what ended the worker, where it does not work any more.
+        """
+        engine, running = self._engine, self._running
         assert engine is not None
+        assert running is not None
         engine.look_now(afresh=True)
-        while not engine.idle:
+        while not engine.idle or running.done():
+            if running.done():
+                running.result()
+                raise RuntimeError("The worker has stopped: nothing drains its queues.")
             if engine.board.empty:
                 engine.look_now()
             await asyncio.sleep(poll)
@@ -135,9 +172,13 @@ class _Keeper:
         self._thread.start()
         self._started.wait()
 
-    def stop(self) -> None:
+    def end(self) -> None:
+        """Tell the thread to end; does not wait."""
         if self._loop is not None and self._stopped is not None:
-            self._loop.call_soon_threadsafe(self._stopped.set)
+            with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended
+                self._loop.call_soon_threadsafe(self._stopped.set)
+
+    def join(self) -> None:
         self._thread.join()
 
     def _run(self) -> None:
