@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
+import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import pytest
 
-from semel import Hold, ProviderKey
-from semel.errors import ConfigurationError
+from semel import Hold, InProgress, ProviderKey, Row
+from semel.errors import ConfigurationError, DatabaseUnreachable
 from semel.guard import delivery
+from semel.guard.places import MOST_ROWS
 from semel.guard.results import decode_result
+from semel.store import own_connections
 from semel.store.guard_begin import begin_new
+from semel.store.own_connections import MOST_CONNECTIONS
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -179,3 +185,52 @@ def test_a_task_cancelled_while_it_begins_holds_nothing(once, provider):
 
     asyncio.run(deliver_all())
     assert sorted(provider.calls) == list(range(-1, 20))
+
+
+def test_open_rows_do_not_end_the_lease_of_an_outside_call(make_once, where, only, monkeypatch):
+    """Each `Row()` of its own transaction holds a connection, for as long as its function runs."""
+    if where[0] != "postgresql":
+        pytest.skip("rows that wait for each other's locks are another matter")
+    monkeypatch.setattr(own_connections, "WAIT", 0.5)
+    once, rival = make_once(), make_once()
+    ends, opened = threading.Event(), threading.Barrier(MOST_CONNECTIONS + 1)
+
+    @once.operation("row", key="number", effect=Row())
+    def row(op, number):
+        opened.wait(10)
+        ends.wait(30)
+
+    def call(op):
+        rows = [threading.Thread(target=row, args=(number,)) for number in range(MOST_CONNECTIONS)]
+        for each in rows:
+            each.start()
+        try:
+            opened.wait(10)
+            for _ in range(8):
+                time.sleep(0.5)
+                with pytest.raises(InProgress):
+                    charge_elsewhere()
+        finally:
+            ends.set()
+            for each in rows:
+                each.join()
+
+    options = {"key": lambda: 1, "effect": ProviderKey(valid_for="1 day"), "lease": "1 s", "extend": True}
+    options["longest_run"] = "1 min"
+    charge = once.operation("charge", **options)(call)
+    charge_elsewhere = rival.operation("charge", **options)(lambda op: pytest.fail("it acts twice"))
+    charge()
+
+
+def test_an_outside_call_does_not_wait_for_rows(make_once, where, monkeypatch):
+    if where[0] == "sqlite":
+        pytest.skip("one writer: an open Row() has the file")
+    once = make_once()
+    mail = once.operation("mail", key=lambda: 1, effect=Hold())(lambda op: 1)
+    monkeypatch.setattr(own_connections, "WAIT", 0.1)
+    with ExitStack() as stack:
+        for _ in range(MOST_ROWS):
+            stack.enter_context(once.place.transaction(None))
+        assert mail() == 1
+        with pytest.raises(DatabaseUnreachable, match=r"Row\(\) operations"), once.place.transaction(None):
+            pass

@@ -26,6 +26,9 @@ from semel.store.run import run, run_async
 from semel.store.sessions import async_session_for, sync_session_for
 from semel.store.statement import Operation
 
+MOST_ROWS: Final = 8
+"""Transactions of `Row()` operations called without ``.on(…)``, of one process and of each event loop."""
+
 _TRIES: Final = 3
 _PAUSE: Final = 0.05
 _THREE_COMMITS: Final = (
@@ -48,8 +51,10 @@ class Place:
     def __init__(self, target: object, schema: str) -> None:
         self.target = target
         self._own: OwnSessions = open_own(target, schema=schema)
+        self._own_rows = self._own.beside(MOST_ROWS, "Row() operations")
+        self._own_beat = self._own.beside(1, "keeping leases")
         self._catalogue = Catalogue(schema, self._own.dialect)
-        self.beat = Beat(self.ask)
+        self.beat = Beat(self._ask_beat)
         self.inside: ContextVar[Any] = ContextVar("semel_inside", default=None)
         """A test's connection that everything runs on, as savepoints; see `semel.testing.inside_transaction`."""
 
@@ -68,15 +73,11 @@ class Place:
         inside = self.inside.get()
         if inside is not None:
             return run(operation, sync_session_for(inside, self._catalogue))
-        for attempt in range(_TRIES):
-            try:
-                with self._own.session() as session:
-                    return run(operation, session)
-            except (DatabaseUnreachable, RetryTransaction):
-                if attempt == _TRIES - 1:
-                    raise
-                time.sleep(_PAUSE * 2**attempt)
-        raise AssertionError
+        return _ask(self._own, operation)
+
+    def _ask_beat(self, operation: Operation[Any]) -> Any:
+        """`ask`, on the one connection that nobody else uses: a lease does not end because others are busy."""
+        return _ask(self._watched(self._own_beat), operation)
 
     async def ask_async(self, operation: Operation[Any]) -> Any:
         """`ask`, for asyncio."""
@@ -123,7 +124,7 @@ class Place:
                 caller = sync_session_for(connection, self._catalogue)
                 yield Inside(lambda operation: run(operation, caller), connection)
             return
-        with self._own.session() as session, session.transaction():
+        with self._watched(self._own_rows).session() as session, session.transaction():
             yield Inside(lambda operation: run(operation, session), session.connection)
 
     @asynccontextmanager
@@ -137,8 +138,12 @@ class Place:
             async with caller.transaction() if tx is None else nullcontext():
                 yield Inside(lambda operation: run_async(operation, caller), given)
             return
-        async with self._own.async_session() as session, session.transaction():
+        async with self._watched(self._own_rows).async_session() as session, session.transaction():
             yield Inside(lambda operation: run_async(operation, session), session.connection)
+
+    def _watched(self, own: OwnSessions) -> OwnSessions:
+        own.watch = self._own.watch
+        return own
 
     def keep(self, handle: Handle) -> AbstractContextManager[None]:
         """Keeps the lease while the block runs; inside a test's connection there is nobody to take over."""
@@ -146,11 +151,25 @@ class Place:
 
     def close(self) -> None:
         """Close the guard's own connections."""
-        self._own.close()
+        for own in (self._own, self._own_rows, self._own_beat):
+            own.close()
 
     async def aclose(self) -> None:
         """Close the guard's own connections, those of asyncio too."""
-        await self._own.aclose()
+        for own in (self._own, self._own_rows, self._own_beat):
+            await own.aclose()
+
+
+def _ask(own: OwnSessions, operation: Operation[Any]) -> Any:
+    for attempt in range(_TRIES):
+        try:
+            with own.session() as session:
+                return run(operation, session)
+        except (DatabaseUnreachable, RetryTransaction):
+            if attempt == _TRIES - 1:
+                raise
+            time.sleep(_PAUSE * 2**attempt)
+    raise AssertionError
 
 
 def require_transaction(tx: Any, otherwise: str) -> None:

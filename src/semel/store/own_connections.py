@@ -65,11 +65,21 @@ class _Use:
 class OwnSessions:
     """The guard's connections for one target. Safe to share between threads, event loops and forked processes."""
 
-    def __init__(self, source: Source, catalogue: Catalogue, *, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        catalogue: Catalogue,
+        *,
+        watch: Watch | None = None,
+        most: int = MOST_CONNECTIONS,
+        used_for: str = "single statements",
+    ) -> None:
         self.catalogue = catalogue
         self.watch = watch
         self._source = source
-        self._lane: _Lane[OwnSession] = _new_lane()
+        self._most = most
+        self._used_for = used_for
+        self._lane: _Lane[OwnSession] = self._new_lane()
         self._loop_lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane[AsyncOwnSession]] = (
             weakref.WeakKeyDictionary()
         )
@@ -79,6 +89,10 @@ class OwnSessions:
     @property
     def dialect(self) -> str:
         return self.catalogue.dialect
+
+    def beside(self, most: int, used_for: str) -> OwnSessions:
+        """Further connections to the same place, with a bound of their own: neither waits for the other."""
+        return OwnSessions(self._source, self.catalogue, watch=self.watch, most=most, used_for=used_for)
 
     @contextmanager
     def session(self) -> Iterator[OwnSession]:
@@ -90,7 +104,7 @@ class OwnSessions:
             )
         lane = self._own_lane()
         if not lane.permits.acquire(timeout=WAIT):
-            raise _exhausted()
+            raise self._exhausted()
         try:
             session = self._take(lane)
             use = _Use()
@@ -113,7 +127,7 @@ class OwnSessions:
         try:
             await asyncio.wait_for(lane.permits.acquire(), WAIT)
         except TimeoutError:
-            raise _exhausted() from None
+            raise self._exhausted() from None
         try:
             session = await self._take_async(lane)
             use = _Use()
@@ -131,7 +145,7 @@ class OwnSessions:
 
     def close(self) -> None:
         """Close the connections of sync callers; one in use is closed when it comes free. A later use opens anew."""
-        lane, self._lane = self._lane, _new_lane()
+        lane, self._lane = self._lane, self._new_lane()
         if lane.process == os.getpid():
             while lane.idle:
                 lane.idle.pop()[0].close()
@@ -150,7 +164,7 @@ class OwnSessions:
         ends = time.monotonic() + WAIT
         while not lane.permits.acquire(blocking=False):
             if time.monotonic() > ends:
-                raise _exhausted()
+                raise self._exhausted()
             await asyncio.sleep(0.01)
         taken: list[OwnSession] = []
         use = _Use()
@@ -200,7 +214,7 @@ class OwnSessions:
     def _own_lane(self) -> _Lane[OwnSession]:
         if self._lane.process != os.getpid():
             self._inherited.append(self._lane)
-            self._lane = _new_lane()
+            self._lane = self._new_lane()
         return self._lane
 
     def _loop_lane(self) -> _Lane[AsyncOwnSession]:
@@ -211,8 +225,18 @@ class OwnSessions:
                 self._inherited.append(lane)
             for ended in [each for each in self._loop_lanes if each.is_closed()]:
                 del self._loop_lanes[ended]
-            lane = self._loop_lanes[loop] = _Lane(asyncio.Semaphore(MOST_CONNECTIONS))
+            lane = self._loop_lanes[loop] = _Lane(asyncio.Semaphore(self._most))
         return lane
+
+    def _new_lane(self) -> _Lane[OwnSession]:
+        return _Lane(threading.Semaphore(self._most))
+
+    def _exhausted(self) -> DatabaseUnreachable:
+        return DatabaseUnreachable(
+            f"All {self._most} connections of the guard for {self._used_for} stayed in use for {WAIT:.0f} s.",
+            holds="Nothing was claimed.",
+            remedy="Is the database slow? A Row() called without .on(…) holds one for as long as its function runs.",
+        )
 
 
 def open_own(target: object, *, schema: str = "semel", watch: Watch | None = None) -> OwnSessions:
@@ -223,10 +247,6 @@ def open_own(target: object, *, schema: str = "semel", watch: Watch | None = Non
     """
     source = find_source(target)
     return OwnSessions(source, Catalogue(schema, source.dialect), watch=watch)
-
-
-def _new_lane() -> _Lane[OwnSession]:
-    return _Lane(threading.Semaphore(MOST_CONNECTIONS))
 
 
 def _finish(idle: list[tuple[Any, float]], process: int) -> None:
@@ -242,11 +262,3 @@ def _finish(idle: list[tuple[Any, float]], process: int) -> None:
                 session.close()
         except Exception:  # noqa: S110  # at the end of the interpreter half of it may be gone
             pass
-
-
-def _exhausted() -> DatabaseUnreachable:
-    return DatabaseUnreachable(
-        f"All {MOST_CONNECTIONS} connections of the guard stayed in use for {WAIT:.0f} s.",
-        holds="Nothing was claimed.",
-        remedy="Is the database slow? The guard holds a connection for single statements only.",
-    )
