@@ -334,6 +334,6 @@ def test_a_job_type_with_a_nul_is_refused_when_declared(tmp_path):
 def test_a_guard_without_tables_says_how_to_make_them(tmp_path):
     once = Once(tmp_path / "new.db")
     guarded = once.operation("mail", key="order", with_operation=False)(mail)
-    with pytest.raises(SchemaMismatch, match="semel migration --only guard"):
+    with pytest.raises(SchemaMismatch, match=r"semel migration .*--only guard"):
         guarded(1)
     once.close()
