@@ -35,6 +35,15 @@ def explain(error: Exception) -> int | None:
     if isinstance(error, SemelError):
         show(error.happened, error.holds, error.remedy)
         return exit_code(error)
+    if isinstance(error, UnicodeError):
+        show("What was given is not text: it has bytes that are no UTF-8.", "", "Check the arguments.")
+        return USAGE
+    if isinstance(error, OverflowError):
+        show("A number or a date is too large.", f"({error})", "Check the arguments.")
+        return USAGE
+    if any(kind.__name__ == "DataError" for kind in type(error).__mro__):
+        show(f"The database takes no such value: {str(error).strip().splitlines()[0]}.", "", "More: --debug")
+        return USAGE
     if getattr(error, "sqlstate", None) is not None:
         show(f"The database refused: {str(error).strip().splitlines()[0]}.", "", "More: --debug")
         return UNREACHABLE

@@ -84,6 +84,11 @@ def moment(instant: datetime | None, now: datetime) -> str:
     """A time in this machine's zone, with how far off it is."""
     if instant is None:
         return "-"
+    if instant in (
+        datetime.max.replace(tzinfo=UTC),
+        datetime.min.replace(tzinfo=UTC),
+    ):  # past what a date can be here
+        return "never" if instant.year > 1 else "always"
     return f"{instant.astimezone():%Y-%m-%d %H:%M:%S %Z} ({ago(instant, now)})"
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Format
 
 from semel.errors import ConfigurationError, DatabaseUnreachable
 from semel.sql import Catalogue
@@ -41,7 +45,51 @@ def connection_string(url: str, **extra: str) -> str:
             f"This is not a PostgreSQL URL: {str(error).strip()}.",
             remedy="Write it like postgresql://user:password@host:5432/database",
         ) from error
-    return make_conninfo(**(dict(_DEFAULTS) | extra | {key: str(value) for key, value in given.items()}))
+    said = {key: str(value) for key, value in given.items()}
+    return make_conninfo(**(dict(_DEFAULTS) | extra | said | {"client_encoding": "UTF8"}))
+
+
+_FOR_HANDLERS: Final = "semel transaction"
+"""Handlers get these connections: they read times and have limits as on any of their own."""
+_FOR_WORKERS: Final = frozenset({"semel worker", "semel keeper", "semel supervisor"})
+_TIMESTAMPTZ: Final = psycopg.adapters.types["timestamptz"].oid
+_USUAL: Final = psycopg.adapters.get_loader(_TIMESTAMPTZ, Format.TEXT)
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_ISO: Final = "SET datestyle TO ISO"
+_NO_LIMITS: Final = """
+SELECT set_config(name, '0', false) FROM pg_settings
+WHERE name IN ('statement_timeout', 'lock_timeout') AND setting <> '0' AND source <> 'client'
+  AND pg_backend_pid() = %s"""
+"""Takes off what a role or database limits statements to, but not the URL. Behind a pooler, which gives out process
+numbers of its own, nothing: the setting would reach others."""
+
+
+class _Times(Loader):
+    """A timestamptz; what no datetime can be, such as infinity, is the last or the first one."""
+
+    def __init__(self, oid: int, context: Any = None) -> None:
+        super().__init__(oid, context)
+        assert _USUAL is not None
+        self._usual = _USUAL(oid, context)
+
+    def load(self, data: Buffer) -> datetime:
+        try:
+            loaded: datetime = self._usual.load(data)
+        except (psycopg.DataError, ValueError, OverflowError):
+            text = bytes(data)
+            first = text.startswith((b"-", b"0001")) or text.endswith(b"BC")
+            return _FIRST if first else _LAST
+        return loaded
+
+
+def _prepare(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], name: str) -> list[str]:
+    """Make semel's own what can be made without asking; answers the statements to run."""
+    if name != _FOR_HANDLERS:
+        connection.adapters.register_loader("timestamptz", _Times)
+    iso = (connection.info.parameter_status("DateStyle") or "ISO").startswith("ISO")
+    limits = [_NO_LIMITS.replace("%s", str(connection.info.backend_pid))] if name in _FOR_WORKERS else []
+    return ([] if iso else [_ISO]) + limits
 
 
 def _unreachable(error: psycopg.Error) -> DatabaseUnreachable:
@@ -61,6 +109,12 @@ async def connect_async(
         connection: psycopg.AsyncConnection[Any] = await psycopg.AsyncConnection.connect(
             connection_string(url, application_name=name), autocommit=True
         )
+        try:
+            for statement in _prepare(connection, name):
+                await connection.execute(statement.encode())
+        except BaseException:
+            await connection.close()
+            raise
     except psycopg.OperationalError as error:
         raise _unreachable(error) from error
     return AsyncPsycopgSession(connection, catalogue, watch)
@@ -74,6 +128,12 @@ def connect(
         connection: psycopg.Connection[Any] = psycopg.Connection.connect(
             connection_string(url, application_name=name), autocommit=True
         )
+        try:
+            for statement in _prepare(connection, name):
+                connection.execute(statement.encode())
+        except BaseException:
+            connection.close()
+            raise
     except psycopg.OperationalError as error:
         raise _unreachable(error) from error
     return PsycopgSession(connection, catalogue, watch)
