@@ -77,7 +77,7 @@ class Place:
 
     def _ask_beat(self, operation: Operation[Any]) -> Any:
         """`ask`, on the one connection that nobody else uses: a lease does not end because others are busy."""
-        return _ask(self._watched(self._own_beat), operation)
+        return _ask(self._own_beat, operation)
 
     async def ask_async(self, operation: Operation[Any]) -> Any:
         """`ask`, for asyncio."""
@@ -124,7 +124,7 @@ class Place:
                 caller = sync_session_for(connection, self._catalogue)
                 yield Inside(lambda operation: run(operation, caller), connection)
             return
-        with self._watched(self._own_rows).session() as session, session.transaction():
+        with self._own_rows.session() as session, session.transaction():
             yield Inside(lambda operation: run(operation, session), session.connection)
 
     @asynccontextmanager
@@ -138,12 +138,8 @@ class Place:
             async with caller.transaction() if tx is None else nullcontext():
                 yield Inside(lambda operation: run_async(operation, caller), given)
             return
-        async with self._watched(self._own_rows).async_session() as session, session.transaction():
+        async with self._own_rows.async_session() as session, session.transaction():
             yield Inside(lambda operation: run_async(operation, session), session.connection)
-
-    def _watched(self, own: OwnSessions) -> OwnSessions:
-        own.watch = self._own.watch
-        return own
 
     def keep(self, handle: Handle) -> AbstractContextManager[None]:
         """Keeps the lease while the block runs; inside a test's connection there is nobody to take over."""

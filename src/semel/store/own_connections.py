@@ -79,6 +79,8 @@ class OwnSessions:
         self._source = source
         self._most = most
         self._used_for = used_for
+        self._beside: OwnSessions | None = None
+        """Who opens the connections, and says what watches them; None: these themselves."""
         self._lane: _Lane[OwnSession] = self._new_lane()
         self._loop_lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane[AsyncOwnSession]] = (
             weakref.WeakKeyDictionary()
@@ -92,7 +94,9 @@ class OwnSessions:
 
     def beside(self, most: int, used_for: str) -> OwnSessions:
         """Further connections to the same place, with a bound of their own: neither waits for the other."""
-        return OwnSessions(self._source, self.catalogue, watch=self.watch, most=most, used_for=used_for)
+        other = OwnSessions(self._source, self.catalogue, most=most, used_for=used_for)
+        other._beside = self
+        return other
 
     @contextmanager
     def session(self) -> Iterator[OwnSession]:
@@ -180,6 +184,8 @@ class OwnSessions:
                 lane.permits.release()
 
     def _take(self, lane: _Lane[OwnSession]) -> OwnSession:
+        if self._beside is not None:
+            return self._beside._take(lane)  # noqa: SLF001
         while lane.idle:
             try:
                 session, since = lane.idle.pop()
@@ -194,6 +200,8 @@ class OwnSessions:
         return session
 
     async def _take_async(self, lane: _Lane[AsyncOwnSession]) -> AsyncOwnSession:
+        if self._beside is not None:
+            return await self._beside._take_async(lane)  # noqa: SLF001
         while lane.idle:
             session, since = lane.idle.pop()
             if time.monotonic() - since < _TRUSTED_FOR or await session.is_alive():
