@@ -162,3 +162,15 @@ def test_f40_a_row_and_the_end_of_its_job_are_one_commit(
     assert len(seen) == 2
     assert jobs(database_url)[0][0] == "done"
     assert shop.state == "completed"
+
+
+def test_a_job_over_a_guarded_function_is_refused(app: semel.App) -> None:
+    """Stacked the other way, the job would retry what is held, instead of being held itself."""
+    once = semel.Once(app)
+
+    @once.operation("stacked", key="order")
+    def stacked(op: semel.Operation, order: int) -> None: ...
+
+    with pytest.raises(semel.ConfigurationError, match="once="):
+        app.job(stacked)
+    once.close()

@@ -15,6 +15,7 @@ from semel.core.effects import Row
 from semel.core.retry import Policy, RetryPolicy
 from semel.core.settings import Settings
 from semel.errors import ConfigurationError
+from semel.guard.guarded import Guarded
 from semel.queue.guarding import GuardedPolicy, guard_job, make_handler
 from semel.queue.job import Job, RunIn
 from semel.store.pools import Database
@@ -50,6 +51,11 @@ def declare(
     unknown = options.keys() - JobDeclaration.__annotations__.keys()
     if unknown:
         raise ConfigurationError(f"@app.job takes no option {min(unknown)!r}.")
+    if isinstance(function, Guarded):
+        raise ConfigurationError(
+            f"@app.job got the guarded function of {function.declaration.job_type}: the job would not know its answers.",
+            remedy="Write it in one: @app.job(once=once.operation(…)).",
+        )
     kind = options.get("kind") or _stable_name(function)
     retry, max_attempts = _retry(options, settings)
     timeout = options.get("timeout", settings.timeout)

@@ -20,6 +20,7 @@ from semel.errors import (
     ConfigurationError,
     Held,
     InProgress,
+    KeyRefused,
     PayloadMismatch,
     RetryTransaction,
     TooOld,
@@ -30,6 +31,8 @@ from semel.queue.context import JobContext
 
 _SOON: Final = timedelta(seconds=1)
 _LEAST: Final = timedelta(milliseconds=50)
+_MOST: Final = timedelta(seconds=5)
+"""An operation that another job acts on is often done long before its lease ends: look again by then."""
 
 
 def guard_job(
@@ -78,7 +81,7 @@ def to_outcome(error: Exception) -> Exception:
     """What an answer of the guard means for the job (the table in docs/guard.md); any other error stays itself."""
     match error:
         case InProgress(retry_after=retry_after):  # and Busy
-            return Snooze(for_=max(retry_after, _LEAST), reason=error.happened)
+            return Snooze(for_=min(max(retry_after, _LEAST), _MOST), reason=error.happened)
         case Held():
             return HoldForPerson(error.happened)
         case Abandoned():
@@ -99,6 +102,6 @@ class GuardedPolicy:
     max_attempts: int
 
     def __call__(self, exception: BaseException, attempt: int) -> Any:
-        if isinstance(exception, PayloadMismatch | TooOld):
+        if isinstance(exception, PayloadMismatch | TooOld | KeyRefused):
             return None
         return self.policy(exception, attempt)

@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from semel.core.durations import Duration, to_timedelta
 from semel.core.job import ClaimedJob
 from semel.errors import ConfigurationError
 from semel.queue.app import App
+from semel.queue.worker.board import Board
 from semel.queue.worker.embedded import EmbeddedWorker
+from semel.queue.worker.slots import SlotTable
 from semel.store.pools import Database
 from semel.store.run import run_async
 from semel.store.statement import Operation, Rows, Statement, Steps
@@ -143,11 +145,8 @@ class _DrainWorker(EmbeddedWorker):
             stop_grace="2 s",
         )
 
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        assert self._engine is not None  # it has not run yet: nothing was awaited since it was made
-        self._engine.board = WatchedBoard(self._engine.board.slots, self._notes, self.outcomes.append)
-        return self
+    def _make_board(self, slots: SlotTable) -> Board:
+        return WatchedBoard(slots, self._notes, self.outcomes.append)
 
     @property
     def board(self) -> WatchedBoard:

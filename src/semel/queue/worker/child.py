@@ -138,6 +138,8 @@ def load_application(location: str, database: str | None, schema: str | None) ->
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the application is there; what it imports is not
         raise ConfigurationError(
             f"There is no module {error.name!r} to load {location!r} from.",
             remedy="Start in the project's folder, or install it.",

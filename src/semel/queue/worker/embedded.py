@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 from semel.core.settings import Settings
 from semel.queue.app import App
 from semel.queue.configuration import change_settings
+from semel.queue.worker.board import Board
 from semel.queue.worker.engine import SLOTS, Engine
 from semel.queue.worker.leases import Leases
 from semel.queue.worker.links import Link
@@ -69,6 +70,9 @@ class EmbeddedWorker:
         """Whether the last look found nothing to do, and nothing runs."""
         return self._engine is not None and self._engine.idle
 
+    def _make_board(self, slots: SlotTable) -> Board:
+        return Board(slots)
+
     async def __aenter__(self) -> Self:
         url = await asyncio.to_thread(lambda: self.app.url)
 
@@ -86,7 +90,9 @@ class EmbeddedWorker:
         keeper = _Keeper(self.app, self.settings, slots, url, schedules=self._schedules, upkeep=self._upkeep)
         keeper.start()
         self._slots, self._keeper = slots, keeper
-        self._engine = Engine(self.app, self.settings, slots, connect, queues=self.queues)
+        self._engine = Engine(
+            self.app, self.settings, slots, connect, queues=self.queues, make_board=self._make_board
+        )
         self._running = asyncio.create_task(self._engine.run())
         try:
             await self._started(self._engine, self._running)

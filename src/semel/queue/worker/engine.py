@@ -47,10 +47,11 @@ class Engine:
         *,
         queues: Sequence[str] | None = None,
         location: str | None = None,
+        make_board: Callable[[SlotTable], Board] = Board,
     ) -> None:
         self.app = app
         self.settings = settings
-        self.board = Board(slots)
+        self.board = make_board(slots)
         self._claim_link = Link(connect, "claiming", self._connection_lost)
         self._settle_link = Link(connect, "settling", self._connection_lost)
         self._queues = queues

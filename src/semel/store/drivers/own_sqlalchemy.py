@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import sqlalchemy
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.pool import NullPool
 
 from semel.errors import ConfigurationError
@@ -19,10 +18,14 @@ from semel.store.drivers.sqlalchemy_driver import (
     SqlalchemySession,
     begin_sqlite,
     dialect_of,
+    is_async,
 )
 from semel.store.own_sessions import AsyncOwnSession, OwnSession
 from semel.store.own_sources import Source, prepare, prepare_async
 from semel.store.statement import Rows, Statement
+
+if TYPE_CHECKING:  # importing it needs greenlet, which sync use does without
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class OwnSqlalchemySession(SqlalchemySession):
@@ -129,8 +132,10 @@ class AsyncOwnSqlalchemySession(SqlalchemyAsyncSession):
 
 def source_of(target: object) -> Source | None:
     """For an engine; None for other objects of SQLAlchemy's."""
-    if isinstance(target, AsyncEngine):
-        own = AsyncEngine(_own_engine(target.sync_engine))
+    if is_async(target, "AsyncEngine"):
+        from sqlalchemy.ext.asyncio import AsyncEngine
+
+        own = AsyncEngine(_own_engine(cast("AsyncEngine", target).sync_engine))
 
         async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
             try:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sqlalchemy
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
 
 from semel.errors import ConnectionRefused
@@ -22,6 +21,9 @@ from semel.store.drivers import dbapi
 from semel.store.drivers.refusals import closed, wrong_database
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
+
+if TYPE_CHECKING:  # importing it needs greenlet, which sync use does without
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class SqlalchemySession:
@@ -89,7 +91,7 @@ class SqlalchemyAsyncSession:
 
     @property
     def can_copy(self) -> bool:
-        if isinstance(self._target, AsyncConnection):
+        if is_async(self._target, "AsyncConnection"):
             driver = self._target.dialect.driver
         else:
             try:
@@ -125,15 +127,25 @@ class SqlalchemyAsyncSession:
 
     async def _connection(self) -> AsyncConnection:
         target = self._target
-        connection = target if isinstance(target, AsyncConnection) else await target.connection()
+        connection: AsyncConnection = (
+            target if is_async(target, "AsyncConnection") else await target.connection()
+        )
         await connection.run_sync(_checked, self.dialect)
         return connection
 
 
+def is_async(tx: object, *names: str) -> bool:
+    """Whether it is one of these classes of ``sqlalchemy.ext.asyncio``, told without importing that."""
+    return any(
+        cls.__name__ in names and cls.__module__.startswith("sqlalchemy.ext.asyncio")
+        for cls in type(tx).__mro__
+    )
+
+
 def session_on(tx: object, catalogue: Catalogue) -> SqlalchemySession | SqlalchemyAsyncSession | None:
     """A session on what the caller gave; None for other objects of SQLAlchemy's."""
-    if isinstance(tx, AsyncConnection | AsyncSession | async_scoped_session):
-        if isinstance(tx, AsyncConnection) and tx.closed:
+    if is_async(tx, "AsyncConnection", "AsyncSession", "async_scoped_session"):
+        if is_async(tx, "AsyncConnection") and getattr(tx, "closed", False):
             raise closed(tx)
         return SqlalchemyAsyncSession(tx, catalogue)
     if isinstance(tx, sqlalchemy.Connection):
