@@ -10,12 +10,14 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +26,16 @@ from tests.support.waiting import until
 
 import semel
 from semel.core.effects import Effect
+from semel.store.own_connections import OwnSessions
 from semel.store.run import Watch
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     ["tests.guard_crash.actors", "psycopg", "pymysql", "sqlite3", "semel.store.drivers.mysql_driver"]
 )
+_ONE_AT_A_TIME = threading.Lock()
+"""To start a process looks after the others that have ended, and an exit code can be read only once."""
+
 EFFECTS = ("row", "provider_key", "lookup", "hold", "accept_duplicate", "accept_miss")
 OUTSIDE = EFFECTS[1:]
 LEASE = 0.5
@@ -147,8 +153,8 @@ def deliver(once: semel.Once, delivery: Delivery) -> Answer:
     try:
         value = guard(once, delivery, reach)(delivery.name)
     except BaseException as error:
-        wait = getattr(error, "retry_after", None)
-        return Answer(type(error).__name__, str(error), None if wait is None else wait.total_seconds())
+        later = getattr(error, "retry_after", None)
+        return Answer(type(error).__name__, str(error), None if later is None else later.total_seconds())
     reach("returned")
     return Answer("acted" if "claimed" in points else "repeat", value)
 
@@ -187,10 +193,20 @@ def steps_of(seen: Sequence[tuple[str, str]]) -> list[Step]:
     return steps
 
 
+def pools_of(once: semel.Once) -> list[OwnSessions]:
+    """All connections of a guard's own, whatever it keeps them for."""
+    return [each for each in vars(once.place).values() if isinstance(each, OwnSessions)]
+
+
+def watch_all(once: semel.Once, watch: Watch) -> None:
+    for own in pools_of(once):
+        own.watch = watch
+
+
 def watched_once(delivery: Delivery, seen: list[tuple[str, str]]) -> semel.Once:
     """A guard whose statements pass the watch."""
     once = semel.Once(delivery.target)
-    once.place._own.watch = make_watch(seen, delivery.dies_at)
+    watch_all(once, make_watch(seen, delivery.dies_at))
     return once
 
 
@@ -230,7 +246,8 @@ class Actor:
         self.delivery = delivery
         self._pipe, theirs = PROCESSES.Pipe()
         self.process = PROCESSES.Process(target=_main, args=(delivery, theirs), daemon=True)
-        self.process.start()
+        with _ONE_AT_A_TIME:
+            self.process.start()
         theirs.close()
         self.seen: list[tuple[str, str]] = []
 
@@ -245,11 +262,12 @@ class Actor:
 
     def wait(self, limit: float = 60.0) -> Answer | None:
         """Its answer; None where it was killed."""
-        self.process.join(limit)
-        assert self.process.exitcode is not None, f"it hangs: {self.delivery}"
+        assert wait([self.process.sentinel], limit), f"it hangs: {self.delivery}"
+        with _ONE_AT_A_TIME:
+            self.process.join()
         if self.process.exitcode == -signal.SIGKILL:
             return None
-        assert self.process.exitcode == 0, self.delivery
+        assert self.process.exitcode == 0, (self.process.exitcode, self.delivery)
         answer, self.seen = self._pipe.recv()
         return answer  # type: ignore[no-any-return]
 

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from tests.guard_crash.actors import watch_all
 from tests.guard_crash.recorder import post
 from tests.support.deaths import RECORD, make_watch
 
@@ -18,7 +19,7 @@ TARGET, RECEIVER, KILL = "SEMEL_TEST_TARGET", "SEMEL_TEST_RECEIVER", "SEMEL_TEST
 app = App("postgresql://nowhere", poll=0.1, lease=1, stop_grace=10)
 once = Once(os.environ.get(TARGET, "postgresql://nowhere"))
 if RECORD in os.environ:  # in a worker under test: its guard's statements are points to die at, too
-    once.place._own.watch = make_watch("child")
+    watch_all(once, make_watch("child"))
 
 
 def reach(point: str, name: str) -> None:

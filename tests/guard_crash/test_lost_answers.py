@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
-from tests.guard_crash.actors import EFFECTS, Delivery, Step, deliver_to_end, make_watch, steps_of
+from tests.guard_crash.actors import (
+    EFFECTS,
+    Answer,
+    Delivery,
+    Step,
+    deliver_to_end,
+    make_watch,
+    pools_of,
+    steps_of,
+    watch_all,
+)
 from tests.guard_crash.test_every_statement import prepare, ways
 from tests.guard_crash.world import World
 
@@ -19,11 +32,9 @@ def cut_at(once: semel.Once, step: Step) -> list[str]:
     """Close the guard's connection at one point; what came of it."""
     turns: Counter[tuple[str, str]] = Counter()
     cut: list[str] = []
-    own = once.place._own
-    taken = own._take
 
-    def take(lane: object) -> object:
-        session = taken(lane)  # type: ignore[arg-type]
+    def watched(taken: Callable[[Any], Any], lane: Any) -> Any:
+        session = taken(lane)
 
         def watch(moment: str, name: str) -> None:
             turns[moment, name] += 1
@@ -35,7 +46,8 @@ def cut_at(once: semel.Once, step: Step) -> list[str]:
         session.watch = watch
         return session
 
-    own._take = take  # type: ignore[method-assign, assignment]
+    for own in pools_of(once):
+        own._take = partial(watched, own._take)  # type: ignore[method-assign]
     return cut
 
 
@@ -43,7 +55,7 @@ def passed_by(world: World, delivery: Delivery) -> list[Step]:
     """The points of one run in this process."""
     seen: list[tuple[str, str]] = []
     once = semel.Once(world.target)
-    once.place._own.watch = make_watch(seen, None)
+    watch_all(once, make_watch(seen, None))
     deliver_to_end(once, delivery)
     once.close()
     return [step for step in steps_of(seen) if step.name not in ("guard/read_only", "guard/renew")]
@@ -53,20 +65,20 @@ def passed_by(world: World, delivery: Delivery) -> list[Step]:
 def test_a_lost_answer_changes_nothing(world: World, effect: str) -> None:
     def run(case: tuple[object, Step]) -> str | None:
         way, step = case
-        delivery = replace(prepare(world, way, step), lease=30.0, dies_at=None)  # type: ignore[arg-type]
+        delivery = replace(prepare(world, way, step), lease=5.0, dies_at=None)  # type: ignore[arg-type]
         before = world.effects(delivery)
         once = semel.Once(world.target)
         cut = cut_at(once, step)
         answer = deliver_to_end(once, delivery)
         once.close()
         again = deliver_to_end(world.once, replace(delivery, raises=None))
-        return check(world, delivery, before, answer.kind, again.kind, cut)
+        return check(world, delivery, before, answer, again.kind, cut)
 
     kinds = [way for way in ways(effect) if way.before != "unsure_behind_the_effect"]
     cases = []
     for way in kinds:
         steps = passed_by(
-            world, replace(prepare(world, way, Step("normal", "run", 0)), lease=30.0, dies_at=None)
+            world, replace(prepare(world, way, Step("normal", "run", 0)), lease=5.0, dies_at=None)
         )
         cases += [(way, step) for step in steps]
     faults = {case: fault for case, fault in zip(cases, world.at_once(run, cases), strict=True) if fault}
@@ -76,11 +88,12 @@ def test_a_lost_answer_changes_nothing(world: World, effect: str) -> None:
 
 
 def check(
-    world: World, delivery: Delivery, before: int, answer: str, again: str, cut: list[str]
+    world: World, delivery: Delivery, before: int, said: Answer, again: str, cut: list[str]
 ) -> str | None:
     """What is wrong; None where the answer is as if nothing had been lost."""
     effects = world.effects(delivery) - before
-    told = f"{answer}, then {again}; {effects} effects, {world.state(delivery)}, cut at {cut}"
+    answer = said.kind
+    told = f"{said}, then {again}; {effects} effects, {world.state(delivery)}, cut at {cut}"
     if not cut:
         return told
     if delivery.effect == "row":  # all of it is one transaction, which is gone with its connection
