@@ -15,7 +15,9 @@ def test_a_loop_that_loses_a_cancellation_ends_all_the_same() -> None:
             while True:
                 try:
                     await asyncio.sleep(60)
-                except asyncio.CancelledError:  # as asyncio.wait_for does, where the answer comes in the same moment
+                except (
+                    asyncio.CancelledError
+                ):  # as asyncio.wait_for does, where the answer comes in the same moment
                     lost[0] += 1
                     if lost[0] > 2:
                         raise

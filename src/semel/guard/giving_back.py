@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
-from semel.core.operations import State
+from semel.core.operations import Record, State
 from semel.guard.answers import log_answer
 from semel.guard.flow import Flow, patiently
 from semel.store import guard_end
@@ -12,6 +13,7 @@ from semel.store.guard_begin import read
 from semel.store.guard_request import Request
 
 logger = logging.getLogger("semel.guard")
+_INTERRUPTIONS: Final = 10
 
 
 def give_back(request: Request, error: str) -> Flow[None]:
@@ -21,7 +23,7 @@ def give_back(request: Request, error: str) -> Flow[None]:
     to look first is left to its lease. Where storing fails the lease decides too.
     """
     try:
-        record = yield from patiently(read(request))
+        record = yield from _read(request)
         if record is None or not record.mine or record.state is not State.CLAIMED:
             return
         if not (
@@ -36,3 +38,15 @@ def give_back(request: Request, error: str) -> Flow[None]:
         logger.error(
             "%s: its claim could not be given back, its lease decides: %s", request.job_type, storing
         )
+
+
+def _read(request: Request) -> Flow[Record | None]:
+    """The record, though the attempt is interrupted again while it is read."""
+    for _ in range(_INTERRUPTIONS):
+        try:
+            return (yield from patiently(read(request)))
+        except (Exception, GeneratorExit):
+            raise
+        except BaseException as again:
+            logger.debug("interrupted again: %r", again)
+    return (yield from patiently(read(request)))

@@ -96,7 +96,9 @@ def name_mysql_fault(error: Exception, number: int, *, lost: bool = False) -> Ex
     if number in _MYSQL_GONE:
         return transaction_gone(summary)
     if number in _MYSQL_SCHEMA:
-        return _mismatch(summary, "Create the guard's tables: semel migration sql --only guard --dialect mysql")
+        return _mismatch(
+            summary, "Create the guard's tables: semel migration sql --only guard --dialect mysql"
+        )
     if number in _MYSQL_READ_ONLY:
         return _read_only(summary)
     if lost or number in _MYSQL_ENDED or number in _MYSQL_CLIENT:
@@ -129,7 +131,9 @@ def name_sqlite_fault(error: Exception, code: int, *, has_tables: Callable[[], b
     if primary == _SQLITE_CANNOT_OPEN:
         return _ended(summary)
     if code == _SQLITE_ERROR and not has_tables():
-        return _mismatch(summary, "Create the guard's tables: semel migration sql --only guard --dialect sqlite")
+        return _mismatch(
+            summary, "Create the guard's tables: semel migration sql --only guard --dialect sqlite"
+        )
     return error
 
 
