@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
@@ -29,12 +30,34 @@ from semel.store.statement import Operation
 MOST_ROWS: Final = 8
 """Transactions of `Row()` operations called without ``.on(…)``, of one process and of each event loop."""
 
-_TRIES: Final = 3
-_PAUSE: Final = 0.05
+_PAUSES: Final = (0.05, 0.1)
+"""Before a connection is tried again."""
+
+_DEADLOCKS: Final = 15
+"""So many in a row are tried again: MySQL's inserts lock their neighbours' keys, and one of two is ended at once."""
 _THREE_COMMITS: Final = (
     "A Row() was called on a connection without an open transaction: claim, effect and completion would be "
     "three commits."
 )
+
+
+class _Tries:
+    """How often one operation has been tried; gives the pause before the next try, or raises what was the last error."""
+
+    def __init__(self) -> None:
+        self._pauses = iter(_PAUSES)
+        self._deadlocks = 0
+
+    def pause_after(self, error: Exception) -> float:
+        if isinstance(error, RetryTransaction):
+            self._deadlocks += 1
+            if self._deadlocks < _DEADLOCKS:
+                return random.uniform(0.002, 0.02) * self._deadlocks  # noqa: S311
+        else:
+            pause = next(self._pauses, None)
+            if pause is not None:
+                return pause
+        raise error
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +107,13 @@ class Place:
         inside = self.inside.get()
         if inside is not None:
             return await run_async(operation, async_session_for(inside, self._catalogue))
-        for attempt in range(_TRIES):
+        tries = _Tries()
+        while True:
             try:
                 async with self._own.async_session() as session:
                     return await run_async(operation, session)
-            except (DatabaseUnreachable, RetryTransaction):
-                if attempt == _TRIES - 1:
-                    raise
-                await asyncio.sleep(_PAUSE * 2**attempt)
-        raise AssertionError
+            except (DatabaseUnreachable, RetryTransaction) as error:
+                await asyncio.sleep(tries.pause_after(error))
 
     def refuse_open_transaction(self, job_type: str) -> None:
         """An outside effect is refused where the caller's transaction is visibly open: it may roll back after the call."""
@@ -157,15 +178,13 @@ class Place:
 
 
 def _ask(own: OwnSessions, operation: Operation[Any]) -> Any:
-    for attempt in range(_TRIES):
+    tries = _Tries()
+    while True:
         try:
             with own.session() as session:
                 return run(operation, session)
-        except (DatabaseUnreachable, RetryTransaction):
-            if attempt == _TRIES - 1:
-                raise
-            time.sleep(_PAUSE * 2**attempt)
-    raise AssertionError
+        except (DatabaseUnreachable, RetryTransaction) as error:
+            time.sleep(tries.pause_after(error))
 
 
 def require_transaction(tx: Any, otherwise: str) -> None:
