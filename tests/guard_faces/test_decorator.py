@@ -64,21 +64,22 @@ def test_async_functions_are_guarded_alike(once, provider, only):
 
 
 def test_a_cancelled_task_is_uncertain_and_an_early_one_released(once, only):
+    entered = []
+
     @once.operation("charge", key="order", acting="explicit")
     async def charge(op, order: int, *, late: bool) -> None:
         if late:
             async with op.acting():
+                entered[-1].set()
                 await asyncio.sleep(60)
+        entered[-1].set()
         await asyncio.sleep(60)
 
     async def cancel(*, late):
+        entered.append(asyncio.Event())
         task = asyncio.ensure_future(charge(1, late=late))
-        while True:
-            await asyncio.sleep(0.05)
-            record = await asyncio.to_thread(_record_or_none, only)
-            if record and record["state"] == "claimed" and (record["acting_at"] is not None) is late:
-                break
-            assert not task.done()
+        async with asyncio.timeout(60):
+            await entered[-1].wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -88,13 +89,6 @@ def test_a_cancelled_task_is_uncertain_and_an_early_one_released(once, only):
     assert only()["state"] == "released"
     asyncio.run(cancel(late=True))
     assert (only()["state"], only()["unsure"]) == ("claimed", 1)
-
-
-def _record_or_none(only):
-    try:
-        return only()
-    except ValueError:
-        return None
 
 
 def test_callers_see_the_signature_without_its_first_parameter(once):

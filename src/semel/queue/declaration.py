@@ -51,11 +51,7 @@ def declare(
     unknown = options.keys() - JobDeclaration.__annotations__.keys()
     if unknown:
         raise ConfigurationError(f"@app.job takes no option {min(unknown)!r}.")
-    if isinstance(function, Guarded):
-        raise ConfigurationError(
-            f"@app.job got the guarded function of {function.declaration.job_type}: the job would not know its answers.",
-            remedy="Write it in one: @app.job(once=once.operation(…)).",
-        )
+    _refuse_guarded(function)
     kind = options.get("kind") or _stable_name(function)
     retry, max_attempts = _retry(options, settings)
     timeout = options.get("timeout", settings.timeout)
@@ -81,6 +77,14 @@ def declare(
         payload_limit=settings.payload_limit,
         database=database,
     )
+
+
+def _refuse_guarded(function: object) -> None:
+    if isinstance(function, Guarded):
+        raise ConfigurationError(
+            f"@app.job got the guarded function of {function.declaration.job_type}: the job would not know its answers.",
+            remedy="Write it in one: @app.job(once=once.operation(…)).",
+        )
 
 
 def _declare_guarded(
