@@ -45,7 +45,7 @@ class OwnedProcess:
     """A direct child, tethered: should this process die without a word, the server is told to stop."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        self._child = child
+        self.child = child
         self._tether = subprocess.Popen(  # noqa: S603
             ["/bin/sh", "-c", TETHER, "semel-tether", str(child.pid)],
             stdin=subprocess.PIPE,
@@ -55,11 +55,11 @@ class OwnedProcess:
     @property
     def pid(self) -> int:
         """The server's number."""
-        return self._child.pid
+        return self.child.pid
 
     def ended(self) -> bool:
         """Reaps the child when it is gone, and lets the tether go."""
-        if self._child.poll() is None:
+        if self.child.poll() is None:
             return False
         if self._tether.returncode is None:
             self._tether.communicate(b"released\n")

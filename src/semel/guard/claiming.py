@@ -58,7 +58,6 @@ class _Paused(Generic[Kind]):
         self.flow = deliver(
             self.declaration,
             requests,
-            confirm=self.place.confirms,
             find=None if lookup is None else lookup.find,
             make_handle=make,
             handler=lambda handle: handle,

@@ -56,7 +56,6 @@ def deliver(
     declaration: Declaration,
     requests: Sequence[Request],
     *,
-    confirm: bool,
     beyond: bool = False,
     find: Callable[[str], Any] | None,
     make_handle: MakeHandle,
@@ -65,7 +64,7 @@ def deliver(
     """One delivery of an outside effect. Returns the handler's result or a `Repeat`; raises the other answers."""
     request = yield from _current(requests, beyond)
     try:
-        begun = yield from _begin(request, confirm)
+        begun = yield from _begin(request)
     except (Exception, GeneratorExit):
         raise
     except BaseException as error:  # an interrupt or a cancellation: the claim may be there all the same
@@ -82,7 +81,6 @@ def deliver_row(
     declaration: Declaration,
     requests: Sequence[Request],
     *,
-    confirm: bool,
     beyond: bool = False,
     apart: Callable[[Operation[Any]], Any],
     make_handle: MakeHandle,
@@ -94,7 +92,7 @@ def deliver_row(
     what was written about it stays. ``apart`` asks on a connection of the guard's own.
     """
     request = yield from _current(requests, beyond)
-    begun = yield from _begin_row(request, confirm)
+    begun = yield from _begin_row(request)
     if begun.unwritten:
         told = yield Call(lambda: apart(begin_known(request)))
         begun = begun if isinstance(told, Again) else told
@@ -167,10 +165,10 @@ def _current(requests: Sequence[Request], beyond: bool) -> Flow[Request]:
     return request
 
 
-def _begin(request: Request, confirm: bool) -> Flow[Begun]:
+def _begin(request: Request) -> Flow[Begun]:
     for _ in range(_TRIES):
         try:
-            begun = yield Ask(begin_new(request, confirm=confirm))
+            begun = yield Ask(begin_new(request))
             if begun is None:
                 begun = yield Ask(begin_known(request))
         except LockBusy as error:
@@ -182,11 +180,11 @@ def _begin(request: Request, confirm: bool) -> Flow[Begun]:
     raise busy(request)
 
 
-def _begin_row(request: Request, confirm: bool) -> Flow[Begun]:
+def _begin_row(request: Request) -> Flow[Begun]:
     in_savepoint = False
     for _ in range(_TRIES):
         try:
-            begun = yield Ask(begin_row(request, in_savepoint=in_savepoint, confirm=confirm))
+            begun = yield Ask(begin_row(request, in_savepoint=in_savepoint))
         except LockBusy as error:
             raise busy(request) from error
         if begun is None:

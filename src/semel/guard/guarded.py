@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from semel.core.effects import Row
+from semel.core.results import is_unrun
 from semel.errors import ConfigurationError, UnsafeClaim
 from semel.guard.declaration import Arguments, Declaration
 from semel.guard.delivery import Repeat, Unacted, answer, busy, deliver, deliver_row, lookup_of
@@ -17,7 +18,7 @@ from semel.guard.flow import Flow, drive, drive_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Inside, Place
 from semel.guard.results import decode_result
-from semel.guard.unrun import is_unrun, refuse_generators, refuse_unrun
+from semel.guard.unrun import refuse_generators, refuse_unrun
 from semel.store.faults import LockBusy
 from semel.store.guard_request import Begun, Request
 
@@ -130,7 +131,6 @@ class Guarded(Generic[P, R]):
         return deliver(
             self.declaration,
             delivery.requests,
-            confirm=self.place.confirms,
             beyond=delivery.beyond,
             find=None if lookup is None else lambda reference: lookup.find(reference, *args, **kwargs),
             make_handle=lambda request, begun: self._handle(request, begun, ask, None),
@@ -141,7 +141,6 @@ class Guarded(Generic[P, R]):
         return deliver_row(
             self.declaration,
             delivery.requests,
-            confirm=self.place.confirms,
             beyond=delivery.beyond,
             apart=apart,
             make_handle=lambda request, begun: self._handle(request, begun, inside.ask, inside.connection),

@@ -86,11 +86,6 @@ class Place:
         """Of the database that has the records."""
         return self._own.dialect
 
-    @property
-    def confirms(self) -> bool:
-        """Whether an insert is confirmed by a read: MySQL's count of rows does not tell new from old."""
-        return self._own.dialect == "mysql"
-
     def ask(self, operation: Operation[Any]) -> Any:
         """Run one of the guard's operations on a connection of its own. Safe to repeat: each is fenced by its token."""
         inside = self.inside.get()

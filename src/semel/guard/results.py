@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from semel.core import results
 from semel.guard.declaration import Declaration
 
 logger = logging.getLogger("semel.guard")
@@ -16,19 +17,12 @@ LONGEST_RESULT: Final = 64 * 1024
 
 def encode_result(result: Any, declaration: Declaration) -> tuple[str | None, bool]:
     """The result as JSON, and whether it had to be dropped."""
-    if result is None or not declaration.store_result:
+    if not declaration.store_result:
         return None, False
-    try:
-        encoded = msgspec.json.encode(result)
-    except Exception as error:
-        logger.warning("%s: its result is not stored: %s", declaration.job_type, error)
-        return None, True
-    if len(encoded) > LONGEST_RESULT or b"\\u0000" in encoded:
-        logger.warning(
-            "%s: its result is not stored: %s bytes, or a NUL in it", declaration.job_type, len(encoded)
-        )
-        return None, True
-    return encoded.decode(), False
+    encoded, reason = results.encode_result(result, LONGEST_RESULT)
+    if reason:
+        logger.warning("%s: its result is not stored: %s", declaration.job_type, reason)
+    return None if encoded is None else encoded.decode(), bool(reason)
 
 
 def decode_result(stored: Any, returns: Any) -> Any:

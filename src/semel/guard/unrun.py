@@ -19,11 +19,6 @@ def refuse_generators(job_type: str, function: Callable[..., Any]) -> None:
         )
 
 
-def is_unrun(result: Any) -> bool:
-    """Whether it is an awaitable or a generator, and so what was asked for has not run yet."""
-    return inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result)
-
-
 def refuse_unrun(handle: Handle, result: Any) -> NoReturn:
     """Refuse what a ``def`` returned to be run later, and see to it that it never is.
 

@@ -37,7 +37,7 @@ _LOOKED: Final = MappingProxyType(
 )
 
 
-def begin_new(request: Request, *, confirm: bool = False) -> Operation[Begun | None]:
+def begin_new(request: Request) -> Operation[Begun | None]:
     """Claim an operation that has no record; None where there is one. A single committed statement.
 
     MySQL's count of inserted rows does not tell a new row from an old (CLIENT.FOUND_ROWS), so its token is read afterwards.
@@ -45,7 +45,7 @@ def begin_new(request: Request, *, confirm: bool = False) -> Operation[Begun | N
 
     def steps() -> Steps[Begun | None]:
         rows = yield Statement("guard/insert", request.parameters)
-        if rows and (confirm or request.dialect == "mysql"):
+        if rows and request.dialect == "mysql":
             rows = yield Statement("guard/read", request.reading)
             rows = [row for row in rows if _is_new(record_of(row), request)]
         return _first(request) if rows else None
@@ -65,9 +65,7 @@ def begin_known(request: Request) -> Operation[Begun | Again]:
     return Operation("guard_begin_known", steps)
 
 
-def begin_row(
-    request: Request, *, in_savepoint: bool = False, confirm: bool = False
-) -> Operation[Begun | Again | None]:
+def begin_row(request: Request, *, in_savepoint: bool = False) -> Operation[Begun | Again | None]:
     """Claim inside the caller's transaction, waiting for nobody; None means busy: a rival's transaction has the key.
 
     `Again`, on PostgreSQL, asks for a savepoint: the isolation is stricter than READ COMMITTED, so that a conflict would

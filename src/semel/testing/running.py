@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
-import msgspec
 import psycopg
 
 from semel.core.decide import Ending, NoHandler, Raised, RanTooLong, Returned, Unreadable, decide
 from semel.core.job import ClaimedJob, NewJob
+from semel.core.results import encode_result
 from semel.core.retry import RetryPolicy
 from semel.errors import ConfigurationError, PayloadUnreadable
 from semel.queue.app import App
@@ -271,16 +271,9 @@ class _Attempt:
 
     def _encode(self, result: Any) -> bytes | None:
         """As in a worker: a result that cannot be stored is dropped, and the job is done all the same."""
-        if result is None:
-            return None
-        try:
-            encoded = msgspec.json.encode(result)
-        except Exception as error:
-            logger.warning("job %s: its result would not be stored: %s", self._job.kind, error)
-            return None
-        if len(encoded) > self._app.settings.payload_limit or b"\\u0000" in encoded:
-            logger.warning("job %s: its result would not be stored: %s bytes", self._job.kind, len(encoded))
-            return None
+        encoded, reason = encode_result(result, self._app.settings.payload_limit)
+        if reason:
+            logger.warning("job %s: its result would not be stored: %s", self._job.kind, reason)
         return encoded
 
 

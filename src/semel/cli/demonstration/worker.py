@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from semel.embedded.postmaster import is_alive
-from semel.embedded.process import OwnedProcess
+from semel.embedded.process import start_owned
 from semel.embedded.waiting import wait_until
 
 CONCURRENCY: Final = 4
@@ -32,17 +32,8 @@ class WorkerProcess:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         self.log = log
-        with log.open("ab") as output:
-            self._child = subprocess.Popen(  # noqa: S603
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                cwd=log.parent,
-                start_new_session=True,
-            )
-        self._owned = OwnedProcess(self._child)
+        self._owned = start_owned(command, log, environment)
+        self._child = self._owned.child
 
     @property
     def pid(self) -> int:

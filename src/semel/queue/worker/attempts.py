@@ -10,8 +10,6 @@ import uuid
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from semel.core.decide import (
     Ending as AttemptEnding,
 )
@@ -24,6 +22,7 @@ from semel.core.decide import (
     Unreadable,
     decide,
 )
+from semel.core.results import encode_result
 from semel.core.retry import Policy, RetryPolicy
 from semel.core.settings import Settings
 from semel.errors import ClaimLost, PayloadUnreadable
@@ -183,16 +182,7 @@ class Attempts:
 
     def _encode(self, held: Held, result: Any) -> bytes | None:
         """The result as JSON. One that cannot be stored is dropped: the job is done all the same."""
-        if result is None:
-            return None
-        try:
-            encoded = msgspec.json.encode(result)
-        except Exception as error:
-            logger.warning("job %s: its result is not stored: %s", held.job.id, error)
-            return None
-        if len(encoded) > self.settings.payload_limit or b"\\u0000" in encoded:
-            logger.warning(
-                "job %s: its result is not stored: %s bytes, or a NUL in it", held.job.id, len(encoded)
-            )
-            return None
+        encoded, reason = encode_result(result, self.settings.payload_limit)
+        if reason:
+            logger.warning("job %s: its result is not stored: %s", held.job.id, reason)
         return encoded

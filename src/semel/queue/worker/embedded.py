@@ -124,12 +124,11 @@ class EmbeddedWorker:
     @staticmethod
     async def _started(engine: Engine, running: asyncio.Task[bool]) -> None:
         """Wait until the engine works; raises what ended it before."""
-        deadline = time.monotonic() + _START_LIMIT
-        while engine._claiming is None and time.monotonic() < deadline:  # noqa: SLF001 - its start has no other sign
-            if running.done():
-                running.result()
-                return
-            await asyncio.sleep(0.002)
+        starting = asyncio.create_task(engine.started.wait())
+        await asyncio.wait((starting, running), timeout=_START_LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        starting.cancel()
+        if running.done():
+            running.result()
 
     @staticmethod
     async def _end_keeper(keeper: _Keeper) -> None:

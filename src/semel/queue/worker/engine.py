@@ -56,6 +56,8 @@ class Engine:
         self._settle_link = Link(connect, "settling", self._connection_lost)
         self._queues = queues
         self._location = location
+        self.started = asyncio.Event()
+        """Set once it works: the database has answered, and the loops run."""
         self._stopping: asyncio.Event = asyncio.Event()
         self._hurry: asyncio.Event = asyncio.Event()
         self._grace = settings.stop_grace.total_seconds()
@@ -93,6 +95,7 @@ class Engine:
             asyncio.create_task(_forever("settling", settling.run)),
             asyncio.create_task(_forever("watching", lambda: self._watch(attempts, settling))),
         ]
+        self.started.set()
         try:
             await self._stopping.wait()
             complete = await self._wind_down(attempts, claiming, settling, loops)
