@@ -17,6 +17,17 @@ command -v unshare >/dev/null || missing+=(util-linux)
 # The guard is tested on MariaDB too; its server is found beside the ordinary commands.
 PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null || missing+=(mariadb-server)
 
+# The brokers that the adapters are tested on. RabbitMQ is started by the program in its library folder, as whoever runs the tests.
+command -v redis-server >/dev/null || missing+=(redis-server)
+[ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing+=(rabbitmq-server)
+command -v nats-server >/dev/null || missing+=(nats-server)
+
+# The Ruby side: Sidekiq, the connections that it works over, and its test tool.
+has_gem() { command -v ruby >/dev/null && ruby -e "gem '$1'" 2>/dev/null; }
+for gem in sidekiq:ruby-sidekiq pg:ruby-pg mysql2:ruby-mysql2 sqlite3:ruby-sqlite3 activerecord:ruby-activerecord rspec:ruby-rspec; do
+  has_gem "${gem%%:*}" || missing+=("${gem##*:}")
+done
+
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
