@@ -46,7 +46,7 @@ class Worker:
             case "parent":
                 os.kill(self.pid, signal.SIGKILL)
             case "group":
-                os.killpg(self.pid, signal.SIGKILL)
+                self._kill_all()
         if victim != "child" or job_pid == self.pid:
             self.process.wait(20)
 
@@ -57,11 +57,34 @@ class Worker:
 
     def end(self) -> None:
         """End all of it, whatever it does."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        self._kill_all()
         self.process.wait(20)
+
+    def _kill_all(self) -> None:
+        """The process, its group, and what descends from it in groups of their own."""
+        below = descendants(self.pid)
+        for kill, number in ((os.killpg, self.pid), *((os.kill, each) for each in below)):
+            try:
+                kill(number, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one, by ``/proc``."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = stat.read_text("utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(after_name[1]), []).append(int(stat.parent.name))
+    found, look_at = [], [pid]
+    while look_at:
+        for child in parents.get(look_at.pop(), []):
+            found.append(child)
+            look_at.append(child)
+    return found
 
 
 @dataclass
@@ -127,7 +150,8 @@ class Rig(ABC):
     # what all of them have
 
     def wait_settled(self, name: str) -> None:
-        """Wait until the queue has written what the job's end means; for queues that settle a held job themselves."""
+        """Wait until the queue has written what a held operation means for the job; most have nothing to write."""
+        self.wait_state(name, "held")
 
     @contextmanager
     def session(self) -> Iterator[Any]:

@@ -14,13 +14,13 @@ app = semel.App(os.environ["SEMEL_DATABASE_URL"], poll=0.1, lease=2)
 once = semel.Once(app)
 
 
-@app.job(name="unguarded", retry=AGAIN_SOON)
+@app.job(kind="unguarded", retry=AGAIN_SOON)
 def unguarded(name: str, amount: int = 100) -> str:
     return job.charge_unguarded(name)
 
 
 def _register(effect: str) -> Any:
-    return app.job(name=f"charge_{effect}", retry=AGAIN_SOON, once=job.declare(once, effect))(job.charge)
+    return app.job(kind=f"charge_{effect}", retry=AGAIN_SOON, once=job.declare(once, effect))(job.charge)
 
 
 charges = {effect: _register(effect) for effect in job.effects()}

@@ -94,7 +94,9 @@ class Stage:
 
     def wait_for(self, name: str, point: str, count: int = 1, *, patience: float = PATIENCE) -> Reached:
         """Wait until the job has been at a point ``count`` times; the last of these arrivals."""
-        self.wait_until(lambda: len(self.arrived(name, point)) >= count, f"{name} at {point} x{count}", patience)
+        self.wait_until(
+            lambda: len(self.arrived(name, point)) >= count, f"{name} at {point} x{count}", patience
+        )
         return self.arrived(name, point)[count - 1]
 
     def wait_until(self, true: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

@@ -62,7 +62,7 @@ class SemelRig(Rig):
         return None
 
     def wait_stopping(self, worker: Worker) -> None:
-        until(lambda: "stopping" in self._log(worker), "the worker is stopping")
+        until(lambda: "stopping: nothing more" in self._log(worker), "the worker is stopping")
 
     def wait_settled(self, name: str) -> None:
         until(

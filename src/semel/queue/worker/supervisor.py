@@ -116,7 +116,10 @@ class Supervisor:
                 self._stopping.set()
 
     def _signalled(self) -> None:
-        if self._stopping.is_set() and self._nursery is not None:
+        if not self._stopping.is_set():
+            logger.info("stopping: nothing more is claimed, what runs may end; a second signal hurries")
+        elif self._nursery is not None:
+            logger.info("hurrying: what runs is interrupted")
             self._nursery.hurry()
         self._stopping.set()
 
