@@ -29,7 +29,7 @@ demo: $(READY) ## show semel at work on a server of its own
 test: lint types imports ## all checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-test-versions: $(READY) ## what must hold on each PostgreSQL: /usr/lib/postgresql, and PG_BINS="/a/bin /b/bin"
+test-versions: $(READY) ## the contract on PostgreSQL 15, 16 and 17, and on PG_BINS="/a/bin /b/bin"
 	@WORKERS=$(WORKERS) ARGS="$(ARGS)" scripts/test-versions.sh $(BIN)/python $(PG_BINS)
 
 lint: $(READY) ## ruff: rules and format
