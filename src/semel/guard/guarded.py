@@ -138,6 +138,12 @@ class Guarded(Generic[P, R]):
         )
 
     def _row_flow(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
+        if inside.given is not None:
+            same = self.place.same_database
+            yield from same.require(self.declaration.job_type, inside.given, apart)
+        return (yield from self._row_delivery(delivery, inside, apart))
+
+    def _row_delivery(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
         return deliver_row(
             self.declaration,
             delivery.requests,

@@ -14,6 +14,7 @@ from typing import Any, Final
 from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
 from semel.guard.beat import Beat
 from semel.guard.operation import Handle
+from semel.guard.same_database import SameDatabase
 from semel.sql import Catalogue
 from semel.store.open_transactions import (
     describe_open_transaction,
@@ -66,6 +67,8 @@ class Inside:
 
     ask: Callable[[Operation[Any]], Any]
     connection: Any
+    given: Any = None
+    """The session on the caller's connection, where the caller gave one: is it in the guard's database?"""
 
 
 class Place:
@@ -77,6 +80,7 @@ class Place:
         self._own_rows = self._own.beside(MOST_ROWS, "Row() operations")
         self._own_beat = self._own.beside(1, "keeping leases")
         self._catalogue = Catalogue(schema, self._own.dialect)
+        self.same_database = SameDatabase(self._own.home, self._own.dialect)
         self.beat = Beat(self._ask_beat)
         self.inside: ContextVar[Any] = ContextVar("semel_inside", default=None)
         """A test's connection that everything runs on, as savepoints; see `semel.testing.inside_transaction`."""
@@ -133,7 +137,7 @@ class Place:
             with (
                 caller.transaction() if tx is None else nullcontext()
             ):  # a test's: its rollback is not the test's
-                yield Inside(lambda operation: run(operation, caller), given)
+                yield Inside(lambda operation: run(operation, caller), given, self._unproven(caller))
             return
         if isinstance(self.target, str) and is_django_alias(self.target):
             with django_transaction(self.target) as connection:  # the one that the ORM writes on
@@ -152,10 +156,14 @@ class Place:
             caller = async_session_for(given, self._catalogue)
             caller.watch = self._own.watch
             async with caller.transaction() if tx is None else nullcontext():
-                yield Inside(lambda operation: run_async(operation, caller), given)
+                yield Inside(lambda operation: run_async(operation, caller), given, self._unproven(caller))
             return
         async with self._own_rows.async_session() as session, session.transaction():
             yield Inside(lambda operation: run_async(operation, session), session.connection)
+
+    def _unproven(self, caller: Any) -> Any:
+        """In a test's connection the guard's own asks run there too: it is the guard's database."""
+        return caller if self.inside.get() is None else None
 
     def keep(self, handle: Handle) -> AbstractContextManager[None]:
         """Keeps the lease while the block runs; inside a test's connection there is nobody to take over."""
