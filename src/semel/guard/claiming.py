@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
@@ -12,7 +13,7 @@ from semel.core.effects import Row
 from semel.errors import ConfigurationError
 from semel.guard.declaration import Arguments, Declaration
 from semel.guard.delivery import Repeat, deliver, lookup_of
-from semel.guard.flow import Ask, Call, step_async
+from semel.guard.flow import Ask, Call, drive, drive_async, has_ended, step_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Place
 
@@ -85,10 +86,15 @@ class Claim(_Paused[Operation]):
             step = next(flow)
             while isinstance(step, Ask) or self.handle is None:
                 step = self._advance(flow, step)
+            self.kept.enter_context(self.place.keep(self.handle))
+            return self.handle
         except StopIteration as stop:
             return self.repeated(stop.value, self.place.ask)
-        self.kept.enter_context(self.place.keep(self.handle))
-        return self.handle
+        except BaseException as error:
+            self.kept.close()
+            if not has_ended(flow):  # an interrupt between two steps
+                drive(flow, self.place.ask, partial(flow.throw, error))
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -127,10 +133,15 @@ class AsyncClaim(_Paused[AsyncOperation]):
             step = next(flow)
             while isinstance(step, Ask) or self.handle is None:
                 step = await self._advance(flow, step)
+            self.kept.enter_context(self.place.keep(self.handle))
+            return self.handle
         except (StopIteration, _Ended) as stop:
             return self.repeated(stop.value, self.place.ask_async)
-        self.kept.enter_context(self.place.keep(self.handle))
-        return self.handle
+        except BaseException as error:
+            self.kept.close()
+            if not has_ended(flow):  # an interrupt between two steps
+                await drive_async(flow, self.place.ask_async, partial(flow.throw, error))
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

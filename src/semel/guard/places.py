@@ -6,9 +6,10 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
@@ -81,7 +82,7 @@ class Place:
         self._own_beat = self._own.beside(1, "keeping leases")
         self._catalogue = Catalogue(schema, self._own.dialect)
         self.same_database = SameDatabase(self._own.home, self._own.dialect)
-        self.beat = Beat(self._ask_beat)
+        self.beat = Beat(self._asking_beat)
         self.inside: ContextVar[Any] = ContextVar("semel_inside", default=None)
         """A test's connection that everything runs on, as savepoints; see `semel.testing.inside_transaction`."""
 
@@ -97,22 +98,28 @@ class Place:
             return run(operation, sync_session_for(inside, self._catalogue))
         return _ask(self._own, operation)
 
-    def _ask_beat(self, operation: Operation[Any]) -> Any:
-        """`ask`, on the one connection that nobody else uses: a lease does not end because others are busy."""
-        return _ask(self._own_beat, operation)
+    @contextmanager
+    def _asking_beat(self) -> Iterator[Callable[[Operation[Any]], Any]]:
+        """`ask`, on the one connection that nobody else uses: a lease does not end because others are busy.
+
+        An async engine gets an event loop of the beat's thread: the handler's own may be busy.
+        """
+        if self._own_beat.is_sync:
+            yield partial(_ask, self._own_beat)
+            return
+        with asyncio.Runner() as runner:
+            try:
+                yield lambda operation: runner.run(_ask_async(self._own_beat, operation))
+            finally:
+                with suppress(Exception):  # whatever the driver raises: nothing more is asked of it
+                    runner.run(self._own_beat.aclose())
 
     async def ask_async(self, operation: Operation[Any]) -> Any:
         """`ask`, for asyncio."""
         inside = self.inside.get()
         if inside is not None:
             return await run_async(operation, async_session_for(inside, self._catalogue))
-        tries = _Tries()
-        while True:
-            try:
-                async with self._own.async_session() as session:
-                    return await run_async(operation, session)
-            except (DatabaseUnreachable, RetryTransaction) as error:
-                await asyncio.sleep(tries.pause_after(error))
+        return await _ask_async(self._own, operation)
 
     def refuse_open_transaction(self, job_type: str) -> None:
         """An outside effect is refused where the caller's transaction is visibly open: it may roll back after the call."""
@@ -188,6 +195,16 @@ def _ask(own: OwnSessions, operation: Operation[Any]) -> Any:
                 return run(operation, session)
         except (DatabaseUnreachable, RetryTransaction) as error:
             time.sleep(tries.pause_after(error))
+
+
+async def _ask_async(own: OwnSessions, operation: Operation[Any]) -> Any:
+    tries = _Tries()
+    while True:
+        try:
+            async with own.async_session() as session:
+                return await run_async(operation, session)
+        except (DatabaseUnreachable, RetryTransaction) as error:
+            await asyncio.sleep(tries.pause_after(error))
 
 
 def require_transaction(tx: Any, otherwise: str) -> None:

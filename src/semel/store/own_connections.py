@@ -94,6 +94,11 @@ class OwnSessions:
         return self.catalogue.dialect
 
     @property
+    def is_sync(self) -> bool:
+        """Whether sync callers can use them: an async engine is for asyncio alone."""
+        return self._source.open is not None
+
+    @property
     def home(self) -> Home:
         """Where they lead, as far as that is known without connecting."""
         return self._source.home
