@@ -65,6 +65,11 @@ class _Paused(Generic[Kind]):
         )
         return self.flow
 
+    def begin(self, step: Ask | Call) -> None:
+        """Tell the flow that its handler begins: from here on an exception is the block's."""
+        assert isinstance(step, Call)
+        step.function()
+
     def repeated(self, repeat: Repeat, ask: Any) -> Kind:
         """A handle for a repeat: it has the stored result, and its `acting` is refused."""
         handle = self.kind.repeat_of(self.declaration, ask, repeat.result)
@@ -87,6 +92,7 @@ class Claim(_Paused[Operation]):
             while isinstance(step, Ask) or self.handle is None:
                 step = self._advance(flow, step)
             self.kept.enter_context(self.place.keep(self.handle))
+            self.begin(step)
             return self.handle
         except StopIteration as stop:
             return self.repeated(stop.value, self.place.ask)
@@ -134,6 +140,7 @@ class AsyncClaim(_Paused[AsyncOperation]):
             while isinstance(step, Ask) or self.handle is None:
                 step = await self._advance(flow, step)
             self.kept.enter_context(self.place.keep(self.handle))
+            self.begin(step)
             return self.handle
         except (StopIteration, _Ended) as stop:
             return self.repeated(stop.value, self.place.ask_async)
