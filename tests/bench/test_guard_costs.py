@@ -88,7 +88,7 @@ def test_it_adds_three_more_where_a_conflict_would_end_the_transaction(database_
 
 
 def test_a_row_adds_two_statements_each_way_on_sqlite(tmp_path: Path) -> None:
-    """Its transactions have no number: a savepoint marks the one that claimed."""
+    """Its transactions have no number: a savepoint marks the one that claimed. Which file it is, its own library knows."""
     path = tmp_path / "semel.db"
     semel.store.guard_tables.create_tables(path)
     once = Once(path)
@@ -107,7 +107,8 @@ def test_a_row_adds_two_statements_each_way_on_sqlite(tmp_path: Path) -> None:
     connection.execute("COMMIT")
     connection.close()
     once.close()
-    assert names(sent) == ["guard/insert_row", "guard/mark", EFFECT, "guard/unmark", "guard/complete_row"]
+    claim = ["guard/identify", "guard/insert_row", "guard/mark"]
+    assert names(sent) == [*claim, EFFECT, "guard/unmark", "guard/complete_row"]
 
 
 def test_an_outside_effect_is_three_commits(once: Once) -> None:

@@ -35,6 +35,10 @@ class Caller:
     execute: Callable[[str], Any]
     commit: Callable[[], Any]
     rollback: Callable[[], Any]
+    tx: Any
+    """What a user gives to ``on(…)``."""
+    runner: asyncio.Runner | None = None
+    """Of an asyncio connection."""
 
 
 @dataclass
@@ -75,7 +79,7 @@ def _async(own: OwnSessions, runner: asyncio.Runner) -> Callable[[Any], Any]:
 
 def _caller(tx: Any, catalogue: Catalogue, execute: Any, commit: Any, rollback: Any) -> Caller:
     session = sync_session_for(tx, catalogue)
-    return Caller(lambda operation: run(operation, session), execute, commit, rollback)
+    return Caller(lambda operation: run(operation, session), execute, commit, rollback, tx)
 
 
 def _async_caller(runner: asyncio.Runner, tx: Any, execute: Any, commit: Any, rollback: Any) -> Caller:
@@ -92,6 +96,8 @@ def _async_caller(runner: asyncio.Runner, tx: Any, execute: Any, commit: Any, ro
         awaited(execute),
         awaited(commit),
         awaited(rollback),
+        tx,
+        runner,
     )
 
 
