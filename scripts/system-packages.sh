@@ -17,6 +17,13 @@ command -v unshare >/dev/null || missing+=(util-linux)
 # The guard is tested on MariaDB too; its server is found beside the ordinary commands.
 PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null || missing+=(mariadb-server)
 
+# mysqlclient, one of MariaDB's drivers, is built where it is installed.
+for library in libmariadb mariadb mysqlclient; do
+  pkg-config --exists "$library" 2>/dev/null && found_library=$library
+done
+[ -n "${found_library:-}" ] || missing+=(libmariadb-dev pkg-config gcc libc6-dev)
+"$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || missing+=(python3-dev)
+
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
