@@ -51,7 +51,7 @@ bench: $(READY) ## measure jobs per second, enqueuing and pick-up on this machin
 
 constraints: $(READY) ## resolve constraints.txt anew (name==version lines only)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
-		--all-extras --group dev --no-emit-package semel pyproject.toml scripts/tools.in -o constraints.txt
+		--all-extras --group dev --group mysqlclient --no-emit-package semel pyproject.toml scripts/tools.in -o constraints.txt
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build

@@ -161,8 +161,9 @@ def mysql_source(url: str) -> Source:
 
     def open_(catalogue: Catalogue) -> OwnSession:
         module = _mysql_module(wanted)
+        given = options if module.__name__ == "pymysql" else _for_mysqlclient(options)
         try:
-            connection = module.connect(**options)
+            connection = module.connect(**given)
         except module.Error as error:
             raise DatabaseUnreachable(
                 f"Could not connect to the database: {error}.",
@@ -172,6 +173,13 @@ def mysql_source(url: str) -> Source:
 
     address = mysql_address(options["host"], options["port"], options.get("unix_socket"))
     return Source("mysql", open_, home=Home(address=lambda: address))
+
+
+def _for_mysqlclient(options: dict[str, Any]) -> dict[str, Any]:
+    """mysqlclient takes the files of TLS together; PyMySQL each by its name."""
+    files = {name.removeprefix("ssl_"): options[name] for name in options if name.startswith("ssl_")}
+    rest = {name: value for name, value in options.items() if not name.startswith("ssl_")}
+    return rest | ({"ssl": files} if files else {})
 
 
 def _mysql_module(wanted: str) -> Any:
