@@ -41,6 +41,7 @@ def make_app(setup: Setup) -> Celery:
         task_default_queue=setup.queue,
         worker_prefetch_multiplier=setup.prefetch,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=5,  # a worker whose broker went with the run ends too
         worker_hijack_root_logger=True,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         result_expires=600,

@@ -49,24 +49,24 @@ def charging(once: semel.Once, **options: Any) -> Any:
 def make_tasks(app: Celery, once: semel.Once) -> dict[str, Task]:
     """One task by each way there is."""
 
-    @app.task(name="plain")
+    @app.task(shared=False, name="plain")
     @guard(charging(once))
     def plain(op: semel.Operation, order: int, amount: int = 1) -> str:
         with op.acting():
             return op.done(f"{order} for {amount}")
 
-    @app.task(name="bound", bind=True)
+    @app.task(shared=False, name="bound", bind=True)
     @guard(charging(once))
     def bound(self: Task, op: semel.Operation, order: int, amount: int = 1) -> str:
         with op.acting():
             return op.done(f"{self.name} {order} for {amount}")
 
-    @app.task(name="based", base=GuardedTask, once=charging(once))
+    @app.task(shared=False, name="based", base=GuardedTask, once=charging(once))
     def based(op: semel.Operation, order: int, amount: int = 1) -> str:
         with op.acting():
             return op.done(f"{order} for {amount}")
 
-    @app.task(name="based bound", base=GuardedTask, bind=True, once=charging(once))
+    @app.task(shared=False, name="based bound", base=GuardedTask, bind=True, once=charging(once))
     def based_bound(self: Task, op: semel.Operation, order: int, amount: int = 1) -> str:
         with op.acting():
             return op.done(f"{self.name} {order} for {amount}")
@@ -126,7 +126,7 @@ def test_an_eager_call_raises_the_guards_answers(app: Celery, once: semel.Once) 
 def test_an_eager_retry_before_acting_runs_again(app: Celery, once: semel.Once) -> None:
     tries: list[int] = []
 
-    @app.task(bind=True, base=GuardedTask, once=charging(once))
+    @app.task(shared=False, bind=True, base=GuardedTask, once=charging(once))
     def charge(self: Task, op: semel.Operation, order: int, amount: int = 1) -> str:
         tries.append(self.request.retries)
         if self.request.retries == 0:
@@ -139,7 +139,7 @@ def test_an_eager_retry_before_acting_runs_again(app: Celery, once: semel.Once) 
 
 
 def test_a_function_without_an_operation(app: Celery, once: semel.Once) -> None:
-    @app.task(bind=True)
+    @app.task(shared=False, bind=True)
     @guard(once.operation("plain", key="order", with_operation=False))
     def charge(self: Task, order: int) -> int:
         return order + len(self.name) * 0
@@ -149,10 +149,10 @@ def test_a_function_without_an_operation(app: Celery, once: semel.Once) -> None:
 
 
 def test_autoretry_is_outside_of_both(app: Celery, once: semel.Once) -> None:
-    @app.task(base=GuardedTask, once=charging(once), autoretry_for=(Exception,))
+    @app.task(shared=False, base=GuardedTask, once=charging(once), autoretry_for=(Exception,))
     def based(op: semel.Operation, order: int, amount: int = 1) -> None: ...
 
-    @app.task(autoretry_for=(Exception,))
+    @app.task(shared=False, autoretry_for=(Exception,))
     @guard(charging(once))
     def decorated(op: semel.Operation, order: int, amount: int = 1) -> None: ...
 
@@ -166,7 +166,7 @@ def test_autoretry_is_outside_of_both(app: Celery, once: semel.Once) -> None:
 def test_what_cannot_be_guarded_is_refused_where_it_is_declared(app: Celery, once: semel.Once) -> None:
     with pytest.raises(ConfigurationError, match="no once="):
 
-        @app.task(base=GuardedTask, lazy=False)
+        @app.task(shared=False, base=GuardedTask, lazy=False)
         def nothing(op: semel.Operation, order: int) -> None: ...
 
     with pytest.raises(ConfigurationError, match="to be guarded by"):
@@ -206,7 +206,7 @@ def test_what_is_kept_is_what_is_published(
         pytest.importorskip("yaml", reason="no yaml here: Celery's extra")
     sent: list[Any] = []
 
-    @app.task(name="any", serializer=serializer)
+    @app.task(shared=False, name="any", serializer=serializer)
     def anything(*args: Any, **kwargs: Any) -> None: ...
 
     anything.push_request(
