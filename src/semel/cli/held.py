@@ -24,12 +24,14 @@ from semel.cli.operation_output import find_job_beside, print_changes, print_ope
 from semel.cli.operations import show
 from semel.cli.output import print_json, progress_bar
 from semel.cli.reports import Before, Limit
+from semel.cli.resending import CeleryApp, find_resenders
 
 if TYPE_CHECKING:
     from semel.core.operation_report import OperationFilter, OperationRecord
     from semel.core.people import Act
     from semel.operate.held import Resolved
     from semel.operate.held_many import ManyResolved
+    from semel.operate.resending import Resender
     from semel.store.run import Session
 
 __all__ = ["abandon", "done", "list_", "redo", "show"]
@@ -141,6 +143,7 @@ def redo(
     stale: Stale = False,
     everything: Everything = False,
     dry_run: DryRun = False,
+    celery: CeleryApp = None,
     who: Who = None,
     database: GuardDatabase = None,
     schema: Schema = None,
@@ -148,7 +151,8 @@ def redo(
 ) -> None:
     """Say that the effect did not happen: the next delivery acts.
 
-    The operation is released and its message sent again, where it is kept. A paused worker that wakes inside its
+    The operation is released and its message sent again, where it is kept; through --celery where it came from
+    there. A paused worker that wakes inside its
     call can still double the effect: look at the lease and the last sign of life first.
 
     Example: semel held redo 42 --claim 3 --revision 7 --reason "the provider has no such charge"
@@ -165,6 +169,7 @@ def redo(
         dry_run,
         as_json,
         new_reference=new_reference,
+        resenders=() if dry_run else tuple(find_resenders(celery)),
     )
     _carry_out(task, database, schema)
 
@@ -214,6 +219,7 @@ class _Task:
     as_json: bool
     result: str | None = None
     new_reference: bool = False
+    resenders: tuple[Resender, ...] = ()
 
 
 def _wanted(
@@ -251,6 +257,7 @@ def _carry_out(task: _Task, database: str | None, schema: str | None) -> None:
                 who=name_person(task.who),
                 why=task.reason,
                 new_reference=task.new_reference,
+                resenders=task.resenders,
                 dry_run=task.dry_run,
                 progress=progress,
             )
@@ -316,7 +323,7 @@ def _decide(
         new_reference=make_reference() if task.new_reference else None,
         result=None if task.result is None else json.dumps(_read_json(task.result)),
     )
-    return resolve(session, decision)
+    return resolve(session, decision, task.resenders)
 
 
 def _show(session: Session, task: _Task, operation_id: int) -> OperationRecord:

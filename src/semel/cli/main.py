@@ -9,7 +9,19 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from semel.cli import database, enqueue, held, jobs, many, migrations, operations, passed_on, reports, worker
+from semel.cli import (
+    database,
+    doctor,
+    enqueue,
+    held,
+    jobs,
+    many,
+    migrations,
+    operations,
+    passed_on,
+    reports,
+    worker,
+)
 from semel.cli.group import SemelGroup
 
 HELP = """Background jobs on your PostgreSQL, stored in the transaction that caused them.
@@ -42,7 +54,7 @@ def build() -> typer.Typer:
     )
     root.callback()(_root)
     work: list[Callable[..., None]] = [worker.worker, enqueue.enqueue]
-    look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules]
+    look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules, doctor.doctor]
     act: list[Callable[..., None]] = [many.retry, many.purge, migrations.migrate, migrations.migration]
     for command in work + look + act:
         _add(root, command)

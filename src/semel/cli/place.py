@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 APP: Final = "SEMEL_APP"
 DEFAULT_SCHEMA: Final = "semel"
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,14 @@ def find_app(given: str | None) -> str:
 
 def load_app(name: str) -> App:
     """Import an application named ``module:attribute``; the working directory is searched first."""
-    from semel.errors import ConfigurationError
     from semel.queue.app import App
+
+    return load(name, App, "semel.App")
+
+
+def load(name: str, kind: type[Kind], shown: str) -> Kind:
+    """Import what is named ``module:attribute``; the working directory is searched first."""
+    from semel.errors import ConfigurationError
 
     module_name, colon, attribute = name.partition(":")
     if not module_name or not colon or not attribute:
@@ -58,8 +65,8 @@ def load_app(name: str) -> App:
     found: object = _import(module_name)
     for part in attribute.split("."):
         found = getattr(found, part, None)
-    if not isinstance(found, App):
-        what = "is not there" if found is None else f"is a {type(found).__name__}, not a semel.App"
+    if not isinstance(found, kind):
+        what = "is not there" if found is None else f"is a {type(found).__name__}, not a {shown}"
         raise ConfigurationError(
             f"{attribute} of {module_name} {what}.", remedy=f"Check {module_name}, or name another attribute."
         )
