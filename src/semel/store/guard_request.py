@@ -145,6 +145,7 @@ def record_of(row: Row) -> Record:
         result=None if row[17] is None else json.loads(row[17]),
         result_dropped=bool(row[18]),
         last_error=row[19],
+        message_kept=bool(row[20]),
     )
 
 
