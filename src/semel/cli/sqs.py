@@ -29,7 +29,7 @@ def worker(consumer: Consumer, log_format: LogFormat = "text", log_level: LogLev
     from semel.queue.worker.logs import configure_logging
 
     configure_logging(log_format, log_level)
-    found = load(consumer, SqsConsumer, what="a consumer", such_as="shop.messages:consumer")
+    found = load(consumer, SqsConsumer, "semel.adapters.sqs.Consumer")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: found.stop())
     raise typer.Exit(NOT_SO if found.run() else DONE)

@@ -61,7 +61,7 @@ class Consumer:
         self.queue = Queue(queue, client)
         self.handlers = Handlers(handler, kind=kind, unwrap=unwrap, extra=extra)
         self.concurrency = concurrency
-        self._batch = batch
+        self.batch = batch
         self._wait = to_timedelta(wait, name="wait")
         self._visibility = None if visibility is None else to_timedelta(visibility, name="visibility")
         self._longest_run = to_timedelta(longest_run, name="longest_run")
@@ -93,7 +93,7 @@ class Consumer:
             self.handlers,
             Options(
                 concurrency=self.concurrency,
-                batch=self._batch,
+                batch=self.batch,
                 wait=int(self._wait.total_seconds()),
                 visibility=int(visibility.total_seconds()),
                 longest_run=self._longest_run,
