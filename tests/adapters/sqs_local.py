@@ -142,3 +142,54 @@ def consuming(consumer: Consumer) -> Iterator[threading.Thread]:
         consumer.stop()
         thread.join(60)
         assert not thread.is_alive(), "the consumer did not stop"
+
+
+@dataclass
+class EventSource:
+    """What Lambda's poller does, by its documentation: a batch is one call, and what its answer does not name is deleted.
+
+    Lambda itself cannot be had here. https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
+    """
+
+    queue: Queue
+    arn: str = "arn:aws:sqs:us-east-1:000000000000:"
+
+    def event(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """The event for what was received."""
+        arn = self.arn + self.queue.url.rpartition("/")[2]
+        return {"Records": [self._record(each, arn) for each in messages]}
+
+    @staticmethod
+    def _record(message: dict[str, Any], arn: str) -> dict[str, Any]:
+        attributes = {
+            name: {"stringValue": each.get("StringValue"), "dataType": each["DataType"]}
+            for name, each in (message.get("MessageAttributes") or {}).items()
+        }
+        return {
+            "messageId": message["MessageId"],
+            "receiptHandle": message["ReceiptHandle"],
+            "body": message["Body"],
+            "attributes": message.get("Attributes") or {},
+            "messageAttributes": attributes,
+            "md5OfBody": message.get("MD5OfBody", ""),
+            "eventSource": "aws:sqs",
+            "eventSourceARN": arn,
+            "awsRegion": "us-east-1",
+        }
+
+    def poll(self, handler: Callable[..., Any], *, visibility: int = 30, context: Any = None) -> list[str]:
+        """One batch: the ids that failed. An exception of the function fails, and keeps, all of it."""
+        messages = self.queue.receive(visibility=visibility, wait=1)
+        if not messages:
+            return []
+        try:
+            answer = handler(self.event(messages), context)
+            failed = [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+        except Exception:
+            failed = [each["MessageId"] for each in messages]
+        for message in messages:
+            if message["MessageId"] not in failed:
+                self.queue.client.delete_message(
+                    QueueUrl=self.queue.url, ReceiptHandle=message["ReceiptHandle"]
+                )
+        return failed

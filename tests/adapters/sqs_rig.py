@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,6 +80,9 @@ class SqsRig(Rig):
     def resender(self) -> SqsResender:
         return SqsResender(self.client)
 
+    def log_of(self, worker: Worker) -> str:
+        return self._log(worker)
+
     def wait_stopping(self, worker: Worker) -> None:
         until(lambda: "stopping" in self._log(worker), "the consumer is stopping")
 
@@ -100,3 +104,40 @@ def make_rig(server: SqsServer, url: str, directory: Path, *, rounds: int) -> It
             yield made
         finally:
             made.close()
+
+
+def expire_mid_run(rig: SqsRig, rounds: int) -> None:
+    """A worker is stopped past its visibility, others get its messages; it wakes, acts, and deletes by stale receipts."""
+    names = [f"expired-{number}" for number in range(rounds)]
+    worker = rig.start(concurrency=rounds, lease=60)
+    for name in names:
+        rig.stage.hold(name, "inside")
+        rig.send(name)
+    for name in names:
+        rig.stage.wait_for(name, "inside")
+    os.kill(worker.pid, signal.SIGSTOP)
+    received: dict[str, str] = {}
+
+    def take() -> bool:
+        told = rig.client.receive_message(
+            QueueUrl=rig.url, MaxNumberOfMessages=10, VisibilityTimeout=60, WaitTimeSeconds=1
+        )
+        for message in told.get("Messages") or ():
+            received[json.loads(message["Body"])["name"]] = message["ReceiptHandle"]
+        return len(received) == rounds
+
+    until(take, "all are delivered again")
+    for name in names:
+        rig.stage.release(name, "inside")
+    os.kill(worker.pid, signal.SIGCONT)
+    for name in names:
+        rig.wait_state(name, "completed acted")
+    until(lambda: rig.log_of(worker).count(": delete: done") == rounds, "all are said to be done")
+    worker.stop()
+    assert rig.pending() == rounds, "what was delivered again is still there: a stale receipt deletes nothing"
+    for handle in received.values():
+        rig.client.change_message_visibility(QueueUrl=rig.url, ReceiptHandle=handle, VisibilityTimeout=0)
+    rig.start(concurrency=rounds)
+    rig.wait_idle()
+    assert [rig.stage.effects[name] for name in names] == [1] * rounds
+    assert all(rig.answered(name, "repeat") == 1 for name in names)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import date, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.adapters.sqs_fixtures import *  # noqa: F403
+from tests.adapters.sqs_fixtures import make_charge, state_of
 from tests.adapters.sqs_local import Effects, Noting, Queue, consuming
-from tests.adapters.sqs_rig import server_of
 from tests.adapters.sqs_servers import SqsServer
-from tests.guard.conftest import make_database
 from tests.guard.stored import Stored
 from tests.support.waiting import until
 
@@ -24,60 +22,10 @@ from semel.adapters.sqs import Consumer
 from semel.core.keys import compute_key
 from semel.errors import BrokerUnreachable, ConfigurationError
 
-__all__ = ["make_database"]
-
-
-@pytest.fixture(scope="module")
-def server(request: pytest.FixtureRequest) -> SqsServer:
-    return server_of("ministack", request)
-
-
-@pytest.fixture(scope="module")
-def path(make_database: Callable[[str], Any]) -> Path:
-    found: Path = make_database("sqlite")
-    return found
-
-
-@pytest.fixture
-def once(path: Path) -> Iterator[semel.Once]:
-    made = semel.Once(path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def effects() -> Effects:
-    return Effects()
-
-
-@pytest.fixture
-def charge(once: semel.Once, effects: Effects) -> semel.Guarded[..., None]:
-    return make_charge(once, effects)
-
-
-def make_charge(once: semel.Once, effects: Effects, **options: Any) -> semel.Guarded[..., None]:
-    declared: dict[str, Any] = {"key": "name", "payload": ("amount",), "acting": "explicit"} | options
-
-    @once.operation("charge", **declared)
-    def charge(op: semel.Operation, name: str, amount: Decimal = Decimal(1)) -> None:
-        effects.begin(name)
-        with op.acting():
-            effects.act(name)
-
-    return charge
-
 
 def make_consumer(queue: Queue, handler: Any, **options: Any) -> Consumer:
     client = options.pop("client", queue.client)
     return Consumer(queue.url, handler, client=client, **{"wait": 1, **options})
-
-
-def state_of(path: Path, name: str) -> dict[str, Any] | None:
-    stored = Stored.at("sqlite", path)
-    try:
-        return stored.record(compute_key(name).digest)
-    finally:
-        stored.close()
 
 
 def test_a_message_is_hidden_as_long_as_its_function_runs(
