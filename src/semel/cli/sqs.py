@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from semel.cli.place import load
+from semel.cli.resending import load_consumer
 from semel.cli.worker import LogFormat, LogLevel
 
 Consumer = Annotated[
@@ -24,12 +24,11 @@ def worker(consumer: Consumer, log_format: LogFormat = "text", log_level: LogLev
 
     Example: semel sqs worker shop.messages:consumer
     """
-    from semel.adapters.sqs import Consumer as SqsConsumer
     from semel.cli.group import DONE, NOT_SO
     from semel.queue.worker.logs import configure_logging
 
     configure_logging(log_format, log_level)
-    found = load(consumer, SqsConsumer, "semel.adapters.sqs.Consumer")
+    found = load_consumer(consumer)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: found.stop())
     raise typer.Exit(NOT_SO if found.run() else DONE)

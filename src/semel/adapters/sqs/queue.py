@@ -131,6 +131,11 @@ class Queue:
         )
         return True
 
+    def dead_letters(self) -> Queue | None:
+        """The dead-letter queue, where one is set."""
+        arn = self.settings.dead_letter_queue
+        return None if arn is None else Queue(self._url(arn), self._client)
+
     def _url(self, name: str) -> str:
         """The URL of a queue by its name or ARN."""
         with self._lock:
