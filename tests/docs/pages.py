@@ -10,7 +10,7 @@ Comments before a block:
 - ``<!-- sketch: why -->``      the block is not run
 
 Comments on their own: ``<!-- wait: SELECT … -->`` waits until the statement answers true; ``<!-- page: embedded -->`` gives
-the page the embedded server instead of a database.
+the page the embedded server instead of a database; ``<!-- page: sqs -->`` gives it an SQS server, as boto3 finds it.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.adapters.sqs_rig import server_of
 from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
 
 from semel.embedded import EmbeddedServer
@@ -131,6 +132,8 @@ def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.Fixture
         "COLUMNS": "120",
         "SEMEL_WHO": "you@example.com",
     }
+    if any(block.said.get("page") == "sqs" for block in blocks):
+        environment |= server_of("ministack", request).environment
     with ExitStack() as ended:
         if any(block.said.get("page") == "embedded" for block in blocks):
             server = EmbeddedServer(folder / ".semel" / "postgres")

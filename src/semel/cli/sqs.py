@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from typing import Annotated
 
@@ -28,6 +29,7 @@ def worker(consumer: Consumer, log_format: LogFormat = "text", log_level: LogLev
     from semel.queue.worker.logs import configure_logging
 
     configure_logging(log_format, log_level)
+    logging.getLogger("botocore").setLevel(logging.WARNING)
     found = load_consumer(consumer)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: found.stop())

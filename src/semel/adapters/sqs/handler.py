@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from semel.adapters.sqs.endings import DONE, Ending, ending_of, worst
 from semel.adapters.sqs.envelopes import Unwrap
@@ -22,6 +22,7 @@ Kind: TypeAlias = str | Callable[[Message], str | None]
 """Which of several functions a message is for: the sender's attribute that says it, by name, or a function of the message."""
 Extra: TypeAlias = Literal["refuse", "ignore"]
 """What is done with a field that the function does not take."""
+_CORRECT: Final = "Deploy a function that takes it, or correct what is sent and send it again."
 
 
 class Handler:
@@ -53,9 +54,14 @@ class Handler:
         try:
             for step in self.unwrap:
                 payloads = [inner for each in payloads for inner in step(_parse(each))]
-            return [self.signature.decode(self._text(each)) for each in payloads]
         except PayloadUnreadable as error:
             raise _unreadable(message, error.happened, error.remedy) from error
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            raise _unreadable(message, f"{type(error).__name__}: {error}.", "") from error
+        try:
+            return [self.signature.decode(self._text(each)) for each in payloads]
+        except PayloadUnreadable as error:
+            raise _unreadable(message, error.happened, _CORRECT) from error
         except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
             raise _unreadable(message, f"{type(error).__name__}: {error}.", "") from error
 
