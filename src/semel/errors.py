@@ -178,9 +178,18 @@ class Busy(InProgress):
 
 
 class Held(GuardAnswer):
-    """The operation waits for a person: nobody can tell whether its effect happened."""
+    """The operation waits for a person: nobody can tell whether its effect happened.
+
+    ``message_kept`` says whether its record keeps a message, so that a person's redo can send it again.
+    """
 
     code = "held"
+
+    def __init__(
+        self, happened: str, *, message_kept: bool = False, holds: str = "", remedy: str = ""
+    ) -> None:
+        self.message_kept = message_kept
+        super().__init__(happened, holds=holds, remedy=remedy)
 
 
 class PayloadMismatch(GuardAnswer):
@@ -199,6 +208,18 @@ class TooOld(GuardAnswer):
     """The operation's own date is before what retention still remembers: it may have happened long ago."""
 
     code = "too-old"
+
+
+class BrokerUnreachable(SemelError):
+    """The message broker could not be reached, or does not let this account in."""
+
+    code = "broker-unreachable"
+
+
+class StaleMessage(SemelError):
+    """A message aged in the hands of a receive loop: others can have it again, so nothing was done about it."""
+
+    code = "stale-message"
 
 
 class NotDone(SemelError):

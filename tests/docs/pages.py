@@ -10,7 +10,8 @@ Comments before a block:
 - ``<!-- sketch: why -->``      the block is not run
 
 Comments on their own: ``<!-- wait: SELECT … -->`` waits until the statement answers true; ``<!-- page: embedded -->`` gives
-the page the embedded server instead of a database, ``<!-- page: redis -->`` a Redis in ``REDIS_URL``.
+the page the embedded server instead of a database, ``<!-- page: redis -->`` a Redis in ``REDIS_URL``, ``<!-- page: sqs -->``
+an SQS server, as boto3 finds it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.adapters import brokers
+from tests.adapters.sqs_rig import server_of
 from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
 
 from semel.embedded import EmbeddedServer
@@ -134,6 +135,8 @@ def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.Fixture
     }
     if any(block.said.get("page") == "redis" for block in blocks):
         environment["REDIS_URL"] = brokers.shared_redis(*brokers.run_directory(request)).new_url()
+    if any(block.said.get("page") == "sqs" for block in blocks):
+        environment |= server_of("ministack", request).environment
     with ExitStack() as ended:
         if any(block.said.get("page") == "embedded" for block in blocks):
             server = EmbeddedServer(folder / ".semel" / "postgres")

@@ -9,7 +9,7 @@ import typer
 from semel.cli.choices import AsJson
 from semel.cli.group import NOT_SO
 from semel.cli.output import print_json
-from semel.cli.resending import CeleryApp, load_celery
+from semel.cli.resending import CeleryApp, SqsConsumer, load_celery, load_consumer
 
 if TYPE_CHECKING:
     from semel.doctor.finding import Finding
@@ -26,13 +26,14 @@ ConsumerTimeout = Annotated[
 
 def doctor(
     celery: CeleryApp = None,
+    sqs: SqsConsumer = None,
     eta_horizon: EtaHorizon = None,
     consumer_timeout: ConsumerTimeout = None,
     as_json: AsJson = False,
 ) -> None:
     """Hold leases, limits and the broker's time-outs against each other.
 
-    Reads the configuration only. The exit code is 1 where something is to be mended.
+    Reads configurations, and for --sqs the queue's attributes. The exit code is 1 where something is to be mended.
 
     Example: semel doctor --celery shop.tasks:app --eta-horizon "8 h"
     """
@@ -44,6 +45,9 @@ def doctor(
     if celery:
         checked.append(f"celery {celery}")
         findings += _check_celery(celery, eta_horizon, consumer_timeout)
+    if sqs:
+        checked.append(f"sqs {sqs}")
+        findings += _check_sqs(sqs)
     if not checked:
         raise ConfigurationError(
             "There is nothing to look at.", remedy="Say what: semel doctor --celery shop.tasks:app"
@@ -63,6 +67,15 @@ def _check_celery(name: str, eta_horizon: str | None, consumer_timeout: str | No
     horizon = None if eta_horizon is None else to_timedelta(eta_horizon, name="--eta-horizon")
     timeout = None if consumer_timeout is None else to_timedelta(consumer_timeout, name="--consumer-timeout")
     return check(read_celery(app, eta_horizon=horizon, consumer_timeout=timeout))
+
+
+def _check_sqs(name: str) -> list[Finding]:
+    from semel.doctor.sqs import Consuming, check_queue
+
+    consumer = load_consumer(name)
+    queue = consumer.queue
+    letters = queue.dead_letters()
+    return check_queue(queue.settings, Consuming.of(consumer), None if letters is None else letters.settings)
 
 
 def _report(checked: list[str], findings: list[Finding], *, as_json: bool) -> None:

@@ -66,13 +66,14 @@ def exit_code(error: Exception) -> int:
     """What an error of semel stands for."""
     from semel.errors import (
         ArgumentError,
+        BrokerUnreachable,
         ConfigurationError,
         DatabaseUnreachable,
         EmbeddedServerError,
         UnknownKind,
     )
 
-    if isinstance(error, DatabaseUnreachable | EmbeddedServerError):
+    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError):
         return UNREACHABLE
     if isinstance(error, ConfigurationError | ArgumentError | UnknownKind):
         return USAGE

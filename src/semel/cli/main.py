@@ -20,6 +20,7 @@ from semel.cli import (
     operations,
     passed_on,
     reports,
+    sqs,
     worker,
 )
 from semel.cli.group import SemelGroup
@@ -62,6 +63,7 @@ def build() -> typer.Typer:
     root.add_typer(_held(), name="held")
     root.add_typer(_operations(), name="operations")
     root.add_typer(_database(), name="db")
+    root.add_typer(_sqs(), name="sqs")
     for name in ("demo", "bench"):
         _add(root, getattr(passed_on, name), add_help_option=False, context_settings=dict(PASSED_ON))
     return root
@@ -128,6 +130,17 @@ def _operations() -> typer.Typer:
     )
     for command in (operations.list_, operations.show, operations.stale, operations.redact, operations.purge):
         _add(group, command)
+    return group
+
+
+def _sqs() -> typer.Typer:
+    group = typer.Typer(
+        help="Amazon SQS: run a consumer.\n\nExample: semel sqs worker shop.messages:consumer",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    group.callback()(lambda: None)  # a group with one command stays a group
+    _add(group, sqs.worker)
     return group
 
 

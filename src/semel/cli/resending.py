@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from semel.adapters.sqs import Consumer
     from semel.operate.resending import Resender
 
 CeleryApp = Annotated[
@@ -27,7 +28,28 @@ def find_resenders(celery: str | None) -> list[Resender]:
         from semel.adapters.celery import CeleryResender
 
         resenders.append(CeleryResender(load_celery(celery)))
+    from semel.adapters.sqs import SqsResender
+
+    resenders.append(SqsResender())  # asks for boto3 and its account when there is something to send
     return resenders
+
+
+SqsConsumer = Annotated[
+    str | None,
+    typer.Option(
+        "--sqs",
+        metavar="MODULE:CONSUMER",
+        help="A consumer of Amazon SQS, such as shop.messages:consumer; its queue's attributes are read.",
+    ),
+]
+
+
+def load_consumer(name: str) -> Consumer:
+    """The consumer of SQS of that name."""
+    from semel.adapters.sqs import Consumer as Kind
+    from semel.cli.place import load
+
+    return load(name, Kind, "semel.adapters.sqs.Consumer")
 
 
 def load_celery(name: str) -> Any:

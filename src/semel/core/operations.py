@@ -121,6 +121,8 @@ class Record:
     result: Any = None
     result_dropped: bool = False
     last_error: str | None = None
+    message_kept: bool = False
+    """Whether the record says how to send the message again."""
 
     @property
     def stale(self) -> bool:

@@ -74,6 +74,10 @@ class Beat:
     def _extend(self, handle: Handle, ask: Ask) -> None:
         held: Any = True
         asked = time.monotonic()
+        alone = None if handle.beside is None else handle.beside.lost()
+        if alone is not None:
+            self._end(handle, alone)
+            return
         try:
             held = ask(extend(handle.request))
         except Exception as error:  # whatever it is, the other handles are still to be kept
@@ -85,10 +89,15 @@ class Beat:
             kept = self._kept.get(handle)
             if kept is None:
                 return
-            if not held or asked > kept[1]:
-                del self._kept[handle]
-                handle.lost = handle.lost or not held
-                reason = "the claim is lost" if not held else "it runs longer than longest_run"
-                logger.error("%s: its lease is extended no more: %s", handle.declaration.job_type, reason)
-            else:
+            if held and asked <= kept[1]:
                 self._kept[handle] = (asked + handle.request.lease.total_seconds() / 3, kept[1])
+                return
+        if not held:
+            handle.lose()
+        self._end(handle, "the claim is lost" if not held else "it runs longer than longest_run")
+
+    def _end(self, handle: Handle, reason: str) -> None:
+        with self._lock:
+            if self._kept.pop(handle, None) is None:
+                return
+        logger.error("%s: its lease is extended no more: %s", handle.declaration.job_type, reason)

@@ -149,6 +149,7 @@ def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
         case Reply.HELD:
             raise Held(
                 f"{operation} is held: {begun.reason or 'nobody can tell whether its effect happened'}.",
+                message_kept=begun.record is not None and begun.record.message_kept,
                 remedy="A person decides: semel held list",
             )
     raise InProgress(

@@ -12,6 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 from semel.core.effects import Row
 from semel.core.results import is_unrun
 from semel.errors import UnsafeClaim
+from semel.guard.beside import Beside
 from semel.guard.checks import check_names, refuse_parts_without_key, signature_of_callers
 from semel.guard.declaration import Arguments, Declaration
 from semel.guard.delivery import Repeat, Unacted, answer, busy, deliver, deliver_row, lookup_of
@@ -37,6 +38,7 @@ class _Delivery:
     kwargs: Any
     tx: Any
     leading: tuple[Any, ...]
+    beside: Beside | None
 
 
 class Guarded(Generic[P, R]):
@@ -92,10 +94,12 @@ class Guarded(Generic[P, R]):
         tx: Any = None,
         message: str | None = None,
         leading: tuple[Any, ...] = (),
+        beside: Beside | None = None,
     ) -> R:
         """One delivery; for adapters, which know how to send the message again.
 
-        ``leading`` is what an adapter fills in behind the operation, such as a job's context.
+        ``leading`` is what an adapter fills in behind the operation, such as a job's context. ``beside`` is what it holds
+        only together with the claim.
         """
         arguments = Arguments(self.signature, args, kwargs)
         delivery = _Delivery(
@@ -105,6 +109,7 @@ class Guarded(Generic[P, R]):
             kwargs,
             tx,
             leading,
+            beside,
         )
         return cast("R", self._run_async(delivery) if self.is_async else self._run(delivery))
 
@@ -137,7 +142,7 @@ class Guarded(Generic[P, R]):
             delivery.requests,
             beyond=delivery.beyond,
             find=None if lookup is None else lambda reference: lookup.find(reference, *args, **kwargs),
-            make_handle=lambda request, begun: self._handle(request, begun, ask, None),
+            make_handle=lambda request, begun: self._handle(request, begun, ask, None, delivery.beside),
             handler=lambda handle: self._call(handle, delivery.leading, args, kwargs),
         )
 
@@ -157,9 +162,13 @@ class Guarded(Generic[P, R]):
             handler=lambda handle: self._call(handle, delivery.leading, delivery.args, delivery.kwargs),
         )
 
-    def _handle(self, request: Request, begun: Begun, ask: Any, connection: Any) -> Handle:
+    def _handle(
+        self, request: Request, begun: Begun, ask: Any, connection: Any, beside: Beside | None = None
+    ) -> Handle:
         kind = AsyncOperation if self.is_async else Operation
-        return kind(self.declaration, request, begun, ask, connection)
+        handle = kind(self.declaration, request, begun, ask, connection)
+        handle.beside = beside
+        return handle
 
     def _call(self, handle: Handle, filled_in: Any, args: Any, kwargs: Any) -> Any:
         leading = (handle, *filled_in) if self.takes_operation else filled_in

@@ -13,6 +13,7 @@ from semel.core.effects import Row
 from semel.core.operations import Reply, may_resend
 from semel.errors import ClaimLost, ConfigurationError
 from semel.guard.answers import log_answer
+from semel.guard.beside import Beside
 from semel.guard.declaration import Declaration
 from semel.guard.flow import Ask, AskStore, AskStoreAsync, Flow, drive, drive_async, patiently
 from semel.guard.results import encode_result
@@ -48,6 +49,8 @@ class Handle:
         self.completed = False
         self.result: Any = None
         self.lost = False
+        self.beside: Beside | None = None
+        """What is to be held together with the claim."""
         self._acted = False
         self._renewed = time.monotonic()
 
@@ -91,11 +94,18 @@ class Handle:
             self.passed = self._acted = True
             return
         yield from self._resend_in_time()
+        self._refuse_alone()
         asked = time.monotonic()
         if self.lost or not (yield from patiently(guard_end.act(self.request))):
             yield from self._lose("acting")
         self.passed = self._acted = True
         self.renewed(asked)
+
+    def _refuse_alone(self) -> None:
+        """No further step without what is held beside the claim: it may be in other hands, which then hold the claim soon."""
+        reason = None if self.beside is None else self.beside.lost()
+        if reason is not None:
+            raise self._claim_lost(reason)
 
     def _resend_in_time(self) -> Flow[None]:
         """A paused attempt may come here when the provider has forgotten the reference that another one used."""
@@ -109,6 +119,7 @@ class Handle:
     def _extend(self, what: str = "extend") -> Flow[None]:
         if self.in_row:
             return
+        self._refuse_alone()
         asked = time.monotonic()
         if not (yield from patiently(guard_end.extend(self.request))):
             yield from self._lose(what)
@@ -127,7 +138,7 @@ class Handle:
         elif not (yield from patiently(guard_end.complete(self.request, **stored))):
             late = yield from patiently(guard_end.complete_late(self.request, **stored))
             if isinstance(late, Lost):
-                self.lost = True
+                self.lose()
                 raise self._claim_lost(
                     "another attempt has taken it over; what this one did is kept as evidence"
                 )
@@ -135,8 +146,14 @@ class Handle:
         self.result = result
         return result
 
-    def _lose(self, tried: str) -> Flow[None]:
+    def lose(self) -> None:
+        """Somebody else has the claim, or a person decided."""
         self.lost = True
+        if self.beside is not None:
+            self.beside.claim_lost()
+
+    def _lose(self, tried: str) -> Flow[None]:
+        self.lose()
         yield from patiently(guard_end.lost(self.request, tried=tried))
         raise self._claim_lost("another attempt has taken it over, or a person decided")
 

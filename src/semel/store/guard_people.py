@@ -161,7 +161,7 @@ def _write(decision: Decision, found: Locked) -> Statement:
 
 
 def _locked(operation_id: int, row: Row) -> Locked:
-    scope, job_type, key, label, message, waiting = row[20:26]
+    scope, job_type, key, label, message, waiting = row[21:27]
     return Locked(
         id=operation_id,
         record=record_of(row),

@@ -145,6 +145,7 @@ def record_of(row: Row) -> Record:
         result=None if row[17] is None else json.loads(row[17]),
         result_dropped=bool(row[18]),
         last_error=None if row[19] is None else _text(row[19]),
+        message_kept=bool(row[20]),
     )
 
 

@@ -5,7 +5,7 @@ SELECT state, outcome, revision, claim, false, true,
        acting_at IS NOT NULL,
        TIMESTAMPDIFF(MICROSECOND, unsure_until, UTC_TIMESTAMP(6)) / 1000000,
        reference, generation, TIMESTAMPDIFF(MICROSECOND, reference_at, UTC_TIMESTAMP(6)) / 1000000,
-       unsure, takeovers, looks, extra_used, transaction_id, result, result_dropped, last_error,
+       unsure, takeovers, looks, extra_used, transaction_id, result, result_dropped, last_error, message IS NOT NULL,
        CONVERT(scope USING utf8mb4), CONVERT(job_type USING utf8mb4), LOWER(HEX(`key`)), label, message,
        TIMESTAMPDIFF(MICROSECOND, changed_at, UTC_TIMESTAMP(6)) / 1000000
   FROM semel_operations

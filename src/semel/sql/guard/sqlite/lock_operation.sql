@@ -6,7 +6,7 @@ SELECT state, outcome, revision, claim, false, true,
        acting_at IS NOT NULL,
        (julianday('now') - 2440587.5) * 86400.0 - unsure_until,
        reference, generation, (julianday('now') - 2440587.5) * 86400.0 - reference_at,
-       unsure, takeovers, looks, extra_used, transaction_id, result, result_dropped, last_error,
+       unsure, takeovers, looks, extra_used, transaction_id, result, result_dropped, last_error, message IS NOT NULL,
        scope, job_type, CAST(key AS TEXT), label, message,
        (julianday('now') - 2440587.5) * 86400.0 - changed_at
   FROM semel_operations

@@ -1,0 +1,160 @@
+"""Receive loops of one's own: the decorator and the block."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.adapters.sqs_fixtures import *  # noqa: F403
+from tests.adapters.sqs_fixtures import make_charge, state_of
+from tests.adapters.sqs_local import Effects, Noting, Queue
+from tests.adapters.sqs_servers import SqsServer
+from tests.support.waiting import until
+
+import semel
+from semel.adapters.sqs import Fate, Inbox, Message, SqsResender, sns
+from semel.operate import held
+from semel.operate.resending import Resender
+from semel.store.guard_views import list_operations
+from semel.store.own_connections import open_own
+from semel.store.run import run
+
+
+def receive(queue: Queue, count: int = 1) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    until(lambda: found.extend(queue.receive()) or len(found) >= count, "messages come")
+    return found
+
+
+def test_a_handler_settles_what_it_is_given(server: SqsServer, charge: Any, effects: Effects) -> None:
+    queue = Queue.on(server, dead_letters_after=3)
+    inbox = Inbox(queue.url, client=queue.client)
+    handle = inbox.handler(charge)
+    for body in ({"name": "looped"}, {"name": "looped"}, "no json"):
+        queue.send(body)
+    fates = [handle(raw).fate for raw in receive(queue, 3)]
+    assert sorted(fates) == [Fate.DELETE, Fate.DELETE, Fate.UNREADABLE]
+    assert effects.happened == ["looped"]
+    queue.wait_empty()
+
+
+def test_a_handler_leaves_what_raised(server: SqsServer, charge: Any, effects: Effects) -> None:
+    queue = Queue.on(server)
+    effects.fail("raises", 1)
+    queue.send({"name": "raises"})
+    (raw,) = receive(queue)
+    ending = Inbox(queue.url, client=queue.client, visibility="1 s").handler(charge)(raw)
+    assert ending.fate is Fate.LEAVE
+    assert isinstance(ending.error, RuntimeError)
+    (raw,) = receive(queue)
+    assert raw["Attributes"]["ApproximateReceiveCount"] == "2"
+
+
+def test_a_block_deletes_extends_and_keeps_the_message(
+    server: SqsServer, once: semel.Once, effects: Effects, path: Path
+) -> None:
+    queue = Queue.on(server, VisibilityTimeout=1)
+    client = Noting(queue.client)
+    inbox = Inbox(queue.url, client=client)
+    charge = make_charge(once, effects)
+    queue.send({"name": "block"})
+    with inbox.delivery(receive(queue)[0]) as delivery:
+        until(lambda: len(client.hidden_for()) >= 5, "extended, longer than its visibility")
+        delivery.call(charge, **delivery.json())
+    queue.wait_empty()
+    assert effects.happened == ["block"]
+    record = state_of(path, "block")
+    assert record is not None
+    assert record["message"] is None, "erased when it is completed"
+
+
+def test_a_block_raises_what_is_no_answer(
+    server: SqsServer, once: semel.Once, effects: Effects, path: Path
+) -> None:
+    queue = Queue.on(server, VisibilityTimeout=1)
+    inbox = Inbox(queue.url, client=queue.client)
+    charge = make_charge(once, effects)
+    queue.send({"name": "fails"})
+    effects.fail("fails", 1)
+    with pytest.raises(RuntimeError, match="fails fails"), inbox.delivery(receive(queue)[0]) as delivery:
+        delivery.call(charge, **delivery.json())
+    with inbox.delivery(receive(queue)[0]) as delivery:
+        delivery.call(charge, **delivery.json())
+    with inbox.delivery(_sent_again(queue)) as delivery:
+        delivery.call(charge, name="fails", amount=9)
+        effects.act("not reached: the mismatch ends the block")
+    queue.wait_empty()
+    assert effects.happened == ["fails"]
+    assert (state_of(path, "fails") or {})["state"] == "completed"
+
+
+def _sent_again(queue: Queue) -> dict[str, Any]:
+    queue.send({"name": "fails"})
+    return receive(queue)[0]
+
+
+def test_envelopes_come_off_in_a_loop(server: SqsServer, charge: Any, effects: Effects) -> None:
+    queue = Queue.on(server)
+    queue.send({"Type": "Notification", "MessageId": "1", "Message": json.dumps({"name": "enveloped"})})
+    Inbox(queue.url, client=queue.client).handler(charge, unwrap=sns)(receive(queue)[0])
+    assert effects.happened == ["enveloped"]
+    queue.wait_empty()
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_redo_sends_the_same_message_again(
+    server: SqsServer, once: semel.Once, effects: Effects, path: Path, fifo: bool
+) -> None:
+    """In a FIFO queue too, within the five minutes in which SQS drops the same deduplication id."""
+    queue = Queue.on(server, fifo=fifo)
+    faults = iter([RuntimeError("no answer")])
+    name = f"redone fifo={fifo}"
+
+    @once.operation("charge", key="name", acting="explicit")
+    def charge(op: semel.Operation, name: str) -> None:
+        with op.acting():
+            effects.act(name)
+            for fault in faults:
+                raise fault
+
+    handle = Inbox(queue.url, client=queue.client, visibility="1 s").handler(charge)
+    queue.send({"name": name}, group="g" if fifo else None, origin="shop")
+    assert handle(receive(queue)[0]).fate is Fate.LEAVE
+    assert handle(receive(queue)[0]).fate is Fate.DELETE, "held, and its record keeps the message"
+    queue.wait_empty()
+    resender: Resender = SqsResender(queue.client)
+    own = open_own(path, schema="semel")
+    with own.session() as session:
+        page = run(list_operations(_labelled(name), limit=2, before_id=None), session)
+        (shown,) = page.operations
+        resolved = held.redo(session, shown.id, shown.claim, "ada", "no such charge", resenders=[resender])
+    own.close()
+    assert resolved.sent is True, resolved.note
+    (again,) = receive(queue)
+    assert again["MessageAttributes"]["origin"]["StringValue"] == "shop"
+    assert again["Attributes"].get("MessageGroupId") == ("g" if fifo else None)
+    assert handle(again).fate is Fate.DELETE
+    assert effects.counts[name] == 2, "the person said that the first did not happen"
+
+
+def _labelled(name: str) -> Any:
+    from semel.core.operation_report import OperationFilter
+
+    return OperationFilter(label=name)
+
+
+def test_binary_attributes_are_kept_and_sent_again(server: SqsServer) -> None:
+    queue = Queue.on(server)
+    attributes = {
+        "blob": {"DataType": "Binary", "BinaryValue": b"\0\xff"},
+        "count": {"DataType": "Number", "StringValue": "3"},
+    }
+    queue.client.send_message(QueueUrl=queue.url, MessageBody="x", MessageAttributes=attributes)
+    message = Message.from_boto(receive(queue)[0], queue.url)
+    SqsResender(queue.client).send(json.loads(message.to_kept()), who="ada", why="because")
+    (again,) = receive(queue)
+    found = again["MessageAttributes"]
+    assert found["blob"]["BinaryValue"] == b"\0\xff"
+    assert (found["count"]["DataType"], found["count"]["StringValue"]) == ("Number", "3")
