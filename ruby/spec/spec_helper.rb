@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 require "json"
+require "tmpdir"
 require "semel"
 require "support/databases"
+require "support/connections"
 
 SHARED = File.expand_path("../../tests", __dir__)
 
