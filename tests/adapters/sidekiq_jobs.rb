@@ -94,6 +94,27 @@ class ChargeMissJob < ChargeJob
   guard Semel::AcceptMiss.new
 end
 
+# Given up after one retry.
+class ImpatientJob < ChargeJob
+  guard Semel::Hold.new
+  sidekiq_options retry: 1
+end
+
+# An operation with a date of its own.
+class DatedJob < ChargeJob
+  semel_once "charge-order", key: :name, payload: [], dated: ->(_, days) { Date.today - days }, acting: :explicit
+end
+
+# Its key is a number that has no one way to be written.
+class FloatJob < ChargeJob
+  semel_once "charge-order", key: :amount, payload: [], acting: :explicit
+end
+
+# Extended by the beat, as long as it runs.
+class ExtendedJob < ChargeJob
+  semel_once "charge-order", key: :name, payload: [:amount], acting: :explicit, lease: LEASE, longest_run: 120, extend: true
+end
+
 # Tells Redis when a job is between the scheduled set and its queue, where nobody else can see it.
 module Moving
   def enqueue_jobs(*)

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ CLASSES = {
     "miss": "ChargeMissJob",
 }
 IN_ROOT = (
-    'mkdir -p "$1/semel" && mount --bind "$0" "$1/semel" && mount --bind /tmp "$1/tmp" && root=$1 && shift && '
+    'mkdir -p "$1/semel" && mount --bind "$0" "$1/semel" && mount --bind /tmp "$1/tmp" && '
+    'mount --rbind /proc "$1/proc" && root=$1 && shift && '
     'exec chroot "$root" env -C /semel RUBYLIB=/semel/ruby/lib "$@"'
 )
 """In a mount namespace of its own, which ends with the process: what it mounts is nobody else's."""
@@ -87,12 +89,12 @@ class SidekiqRig(Rig):
 
     def send(self, name: str, *, how: str = "hold", amount: int = 100, **options: Any) -> Any:
         message = {
-            "class": CLASSES[how],
+            "class": CLASSES.get(how, how),
             "args": [name, amount],
             "queue": "default",
             "retry": True,
             "jid": secrets.token_hex(12),
-            "created_at": time.time(),
+            "created_at": options.get("created_at", time.time()),
         }
         self._push(message)
         return message
@@ -127,6 +129,23 @@ class SidekiqRig(Rig):
 
     def wait_stopping(self, worker: Worker) -> None:
         until(lambda: "Terminating quiet" in self._log(worker), "the worker is stopping")
+
+    def run(self, script: str) -> None:
+        """Run a script of Ruby's as a client: an application that pushes jobs."""
+        environment = {
+            "REDIS_URL": self.redis_url,
+            "SEMEL_TEST_DATABASE": self.database,
+            job.PORT: str(self.stage.port),
+        }
+        done = subprocess.run(
+            self.ruby.command(["ruby", "-r", "sidekiq", "-r", f"./{self.jobs}", "-e", script]),
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
 
     def dead(self) -> list[dict[str, Any]]:
         """The jobs of the dead set."""

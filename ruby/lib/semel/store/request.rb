@@ -68,7 +68,7 @@ module Semel
         lease_left: row[6].to_f, acting: truth(row[7]), unsure_for: row[8]&.to_f, reference: row[9], generation: row[10].to_i,
         reference_age: row[11].to_f, unsure: row[12].to_i, takeovers: row[13].to_i, looks: row[14].to_i,
         extra_used: row[15].to_i, committed_midway: !row[16].nil? && !mine,
-        result: row[17] && JSON.parse(row[17].dup.force_encoding(Encoding::UTF_8), create_additions: false),
+        result: row[17] && JSON.parse(row[17].dup.force_encoding(Encoding::UTF_8), max_nesting: false),
         result_dropped: truth(row[18]), last_error: row[19]
       )
     end
