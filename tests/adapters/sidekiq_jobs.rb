@@ -94,12 +94,6 @@ class ChargeMissJob < ChargeJob
   guard Semel::AcceptMiss.new
 end
 
-# Given up after one retry.
-class ImpatientJob < ChargeJob
-  guard Semel::Hold.new
-  sidekiq_options retry: 1
-end
-
 # An operation with a date of its own.
 class DatedJob < ChargeJob
   semel_once "charge-order", key: :name, payload: [], dated: ->(_, days) { Date.today - days }, acting: :explicit

@@ -92,7 +92,7 @@ class SidekiqRig(Rig):
             "class": CLASSES.get(how, how),
             "args": [name, amount],
             "queue": "default",
-            "retry": True,
+            "retry": options.get("retry", True),
             "jid": secrets.token_hex(12),
             "created_at": options.get("created_at", time.time()),
         }

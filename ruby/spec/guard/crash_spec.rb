@@ -7,7 +7,9 @@ Databases::URLS.each_key do |dialect|
   RSpec.describe "a killed process on #{dialect}" do
     include_context "with a database", dialect
 
-    let(:effects) { File.join(Dir.mktmpdir, "effects") }
+    # Made before the fork, which would make its own.
+    let!(:key) { "op-#{SecureRandom.hex(6)}" }
+    let!(:effects) { File.join(Dir.mktmpdir, "effects") }
 
     def made
       File.exist?(effects) ? File.read(effects).length : 0

@@ -63,6 +63,17 @@ Databases::URLS.each_key do |dialect|
       expect(log).to include("INFO operation charge-order #{key}: released: RuntimeError: bug")
     end
 
+    it "stores what an error says, whatever bytes it has, and though its message fails" do
+      broken = Class.new(StandardError) { define_method(:message) { raise "no message" } }
+      ["caf\xe9 \0".b, "caf\u00e9".encode("ISO-8859-1"), "bad \xff", "x" * 5000].each do |message|
+        expect { charge(fail_at: :claimed, error: RuntimeError.new(message)) }.to raise_error(RuntimeError)
+        expect(state).to eq("released")
+      end
+      expect(stored.record(key)[:last_error].length).to eq(2000)
+      expect { charge(fail_at: :claimed, error: broken.new) }.to raise_error(broken)
+      expect(stored.record(key)[:last_error]).to include("its message raised RuntimeError")
+    end
+
     it "holds what an uncertain error left, at the next delivery" do
       expect { charge(fail_at: :effect) }.to raise_error("boom")
       expect(state).to eq("claimed")
@@ -419,6 +430,8 @@ Databases::URLS.each_key do |dialect|
       expect { charge(acting: :maybe) }.to raise_error(Semel::ConfigurationError)
       expect { once.operation("", key: key) { 0 } }.to raise_error(Semel::ConfigurationError)
       expect { once.operation("x", key: key, scope: "x" * 256) { 0 } }.to raise_error(Semel::KeyRefused)
+      expect { once.operation("x", key: key, scope: "\xff") { 0 } }.to raise_error(Semel::KeyRefused)
+      expect { once.operation("a\0b", key: key) { 0 } }.to raise_error(Semel::ConfigurationError)
       expect { once.operation("x", key: key, on: Object.new) { 0 } }.to raise_error(Semel::UnsafeClaim)
     end
   end

@@ -29,6 +29,7 @@ module Connections
     source = Semel::Store::Sources.find(url)
     case source.dialect
     when "postgresql"
+      require "pg"
       { adapter: "postgresql", **PG::Connection.conninfo_parse(url).to_h { |each| [each[:keyword].to_sym, each[:val]] }.compact
                                                 .transform_keys({ user: :username, dbname: :database }) }
     when "mysql" then { adapter: "mysql2", **source.send(:mysql_options) }

@@ -147,7 +147,7 @@ module Semel
     end
 
     def instant(value, name)
-      moved = (value.is_a?(DateTime) ? value.to_time : value).getutc
+      moved = value.is_a?(DateTime) ? value.new_offset(0) : value.getutc
       raise outside(name, value) unless moved.year.between?(1, 9999)
 
       moved.strftime("%Y-%m-%dT%H:%M:%S.%6NZ")

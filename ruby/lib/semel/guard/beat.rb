@@ -80,7 +80,7 @@ module Semel
         operation.renewed(asked) if held
         settle(kept, held, asked)
       rescue StandardError => e # whatever it is, the other operations are still to be kept
-        @logger.warn("#{operation.declaration.job_type}: its lease could not be extended: #{e.message}")
+        @logger.warn("#{operation.declaration.job_type}: its lease could not be extended: #{Guard.shown(e)}")
         settle(kept, true, asked)
       end
 

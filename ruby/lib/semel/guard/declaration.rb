@@ -97,7 +97,8 @@ module Semel
         return false if call.dated.nil?
 
         date = case call.dated
-               when DateTime, Time then call.dated.to_time.getutc.to_date
+               when DateTime then call.dated.new_offset(0).to_date
+               when Time then call.dated.getutc.to_date
                when Date then call.dated
                else raise KeyRefused.new("The date of #{declaration.job_type} is #{call.dated.inspect}.",
                                          remedy: "Give dated: a Date or a Time.")

@@ -127,7 +127,7 @@ module Semel
       def find(reference)
         [unmasked { @declaration.effect.lookup.find.call(reference, *@call.arguments) }, nil]
       rescue StandardError => e
-        error = "#{e.class}: #{e.message}"
+        error = Guard.shown(e)
         @logger.warn("#{@declaration.job_type}: its look-up failed: #{error}")
         [UNKNOWN, error]
       end

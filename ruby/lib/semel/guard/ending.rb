@@ -62,9 +62,9 @@ module Semel
 
         certain = @declaration.not_done.any? { |kind| kind === error } || (error.is_a?(GuardAnswer) && !operation.passed?) # rubocop:disable Style/CaseEquality
         move = Operations.failed(acting: operation.passed?, not_done: certain, in_doubt: operation.in_doubt)
-        give_up(operation.request, move, shown(error))
+        give_up(operation.request, move, Guard.shown(error))
       rescue StandardError => e
-        @logger.error("#{@declaration.job_type}: its end could not be stored, its lease decides: #{e.message}")
+        @logger.error("#{@declaration.job_type}: its end could not be stored, its lease decides: #{Guard.shown(e)}")
       end
 
       # Releases the attempt's own claim, if there is one, where it was interrupted while it began: it did nothing. Where an
@@ -75,12 +75,12 @@ module Semel
         return if record.nil? || !record.mine || record.state != "claimed"
 
         if !record.acting || (record.takeovers.zero? && record.looks.zero?)
-          give_up(request, :release, shown(error))
+          give_up(request, :release, Guard.shown(error))
         elsif record.unsure_for.nil?
-          give_up(request, :uncertain, shown(error))
+          give_up(request, :uncertain, Guard.shown(error))
         end
       rescue StandardError => e
-        @logger.error("#{@declaration.job_type}: its claim could not be given back, its lease decides: #{e.message}")
+        @logger.error("#{@declaration.job_type}: its claim could not be given back, its lease decides: #{Guard.shown(e)}")
       end
 
       private
@@ -125,10 +125,6 @@ module Semel
         operation.lose
         patiently { |session| Store::Finish.lost(session, operation.request, tried: tried) }
         raise @answers.claim_lost(operation.request, "another attempt has taken it over, or a person decided")
-      end
-
-      def shown(error)
-        "#{error.class}: #{error.message}".scrub("\ufffd").tr("\0", "\ufffd")[0, 2000]
       end
     end
   end

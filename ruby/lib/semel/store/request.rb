@@ -13,8 +13,8 @@ module Semel
       :scope, :job_type, :key, :token, :reference, :effect, :lease, :longest_run, :limits, :fingerprint, :label, :key_version,
       :acts_from_start, :message, keyword_init: true
     ) do
-      def initialize(**fields)
-        super
+      def initialize(scope:, job_type:, **fields)
+        super(scope: Keys.text(scope, "The operation's scope"), job_type: Keys.text(job_type, "The job type"), **fields)
         %i[scope job_type].each do |name|
           value = self[name]
           raise KeyRefused.new("The operation's #{name} has more than #{LONGEST_NAME} characters.", remedy: "Shorten it.") if value.length > LONGEST_NAME
