@@ -37,6 +37,7 @@ class _Delivery:
     kwargs: Any
     tx: Any
     leading: tuple[Any, ...]
+    proven: bool
 
 
 class Guarded(Generic[P, R]):
@@ -92,10 +93,12 @@ class Guarded(Generic[P, R]):
         tx: Any = None,
         message: str | None = None,
         leading: tuple[Any, ...] = (),
+        proven: bool = False,
     ) -> R:
         """One delivery; for adapters, which know how to send the message again.
 
-        ``leading`` is what an adapter fills in behind the operation, such as a job's context.
+        ``leading`` is what an adapter fills in behind the operation, such as a job's context. ``proven`` says that ``tx``
+        leads to the guard's database by construction.
         """
         arguments = Arguments(self.signature, args, kwargs)
         delivery = _Delivery(
@@ -105,6 +108,7 @@ class Guarded(Generic[P, R]):
             kwargs,
             tx,
             leading,
+            proven,
         )
         return cast("R", self._run_async(delivery) if self.is_async else self._run(delivery))
 
@@ -142,7 +146,7 @@ class Guarded(Generic[P, R]):
         )
 
     def _row_flow(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
-        if inside.given is not None:
+        if inside.given is not None and not delivery.proven:
             same = self.place.same_database
             yield from same.require(self.declaration.job_type, inside.given, apart)
         return (yield from self._row_delivery(delivery, inside, apart))
