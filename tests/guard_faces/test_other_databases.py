@@ -381,3 +381,17 @@ class TestJobs:
 
             @app.job(once=once.operation("give", key="order", effect=semel.Row()))
             def give(op: semel.Operation, order: int) -> None: ...
+
+    def test_a_copy_of_the_application_for_tests_has_its_records_with_its_jobs(self, where: Any) -> None:
+        app = semel.App("postgresql://nowhere.invalid")
+        ran: list[int] = []
+
+        @app.job(kind="give", once=semel.Once(app).operation("copied", key="order", effect=semel.Row()))
+        def give(op: semel.Operation, order: int) -> None:
+            ran.append(order)
+
+        with app.with_database(where("postgresql")) as copy:
+            for _ in range(2):
+                copy.jobs["give"].enqueue(1)
+            outcomes = [each.outcome.value for each in drain(copy).outcomes]
+        assert (outcomes, ran) == (["done", "done"], [1])

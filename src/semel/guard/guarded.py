@@ -39,6 +39,7 @@ class _Delivery:
     tx: Any
     leading: tuple[Any, ...]
     beside: Beside | None
+    proven: bool
 
 
 class Guarded(Generic[P, R]):
@@ -95,11 +96,12 @@ class Guarded(Generic[P, R]):
         message: str | None = None,
         leading: tuple[Any, ...] = (),
         beside: Beside | None = None,
+        proven: bool = False,
     ) -> R:
         """One delivery; for adapters, which know how to send the message again.
 
         ``leading`` is what an adapter fills in behind the operation, such as a job's context. ``beside`` is what it holds
-        only together with the claim.
+        only together with the claim. ``proven`` says that ``tx`` leads to the guard's database by construction.
         """
         arguments = Arguments(self.signature, args, kwargs)
         delivery = _Delivery(
@@ -110,6 +112,7 @@ class Guarded(Generic[P, R]):
             tx,
             leading,
             beside,
+            proven,
         )
         return cast("R", self._run_async(delivery) if self.is_async else self._run(delivery))
 
@@ -147,7 +150,7 @@ class Guarded(Generic[P, R]):
         )
 
     def _row_flow(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
-        if inside.given is not None:
+        if inside.given is not None and not delivery.proven:
             same = self.place.same_database
             yield from same.require(self.declaration.job_type, inside.given, apart)
         return (yield from self._row_delivery(delivery, inside, apart))

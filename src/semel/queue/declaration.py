@@ -108,7 +108,7 @@ def _declare_guarded(
     filled_in = int(guarded.takes_operation) + int(context)
     return Job(
         kind=kind,
-        function=make_handler(guarded, context=context),
+        function=make_handler(guarded, database, context=context),
         signature=_signature(function, kind, leading=filled_in),
         is_async=guarded.is_async,
         context=True,

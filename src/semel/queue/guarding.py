@@ -28,6 +28,7 @@ from semel.errors import (
 from semel.guard.declaration import to_message
 from semel.guard.guarded import Guarded, Guarding
 from semel.queue.context import JobContext
+from semel.store.pools import Database
 
 _SOON: Final = timedelta(seconds=1)
 _LEAST: Final = timedelta(milliseconds=50)
@@ -56,14 +57,19 @@ def guard_job(
     return dataclasses.replace(guarding, declaration=declaration).guard(function, filled_in=int(context))
 
 
-def make_handler(guarded: Guarded[..., Any], *, context: bool) -> Callable[..., Any]:
-    """The job's handler: takes the context (and for a `Row()` the transaction's connection), then the arguments."""
+def make_handler(guarded: Guarded[..., Any], database: Database, *, context: bool) -> Callable[..., Any]:
+    """The job's handler: takes the context (and for a `Row()` the transaction's connection), then the arguments.
+
+    A `Once` over the job's own application has its records where the jobs are, in a copy of it for tests too.
+    """
     in_row = isinstance(guarded.declaration.effect, Row)
+    proven = getattr(guarded.place.target, "database", guarded.place.target) is database
 
     def run(ctx: JobContext, *args: Any, **kwargs: Any) -> Any:
         connection, rest = (args[0], args[1:]) if in_row else (None, args)
         message = to_message("semel", job_id=ctx.job_id, installation=ctx.installation)
-        return guarded.run(rest, kwargs, tx=connection, message=message, leading=(ctx,) if context else ())
+        leading = (ctx,) if context else ()
+        return guarded.run(rest, kwargs, tx=connection, message=message, leading=leading, proven=proven)
 
     async def handle_async(ctx: JobContext, *args: Any, **kwargs: Any) -> Any:
         try:
