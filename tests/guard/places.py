@@ -352,7 +352,7 @@ def sqlite3_async(where: Any) -> Place:
     return place
 
 
-def _django_postgresql(url: str) -> dict[str, Any]:
+def django_postgresql(url: str) -> dict[str, Any]:
     found = psycopg.conninfo.conninfo_to_dict(url)
     names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     return {"ENGINE": "django.db.backends.postgresql"} | {
@@ -360,8 +360,7 @@ def _django_postgresql(url: str) -> dict[str, Any]:
     }
 
 
-def _django_mysql(where: Any) -> dict[str, Any]:
-    need_mysqlclient()
+def django_mysql(where: Any) -> dict[str, Any]:
     server, name = where
     return {
         "ENGINE": "django.db.backends.mysql",
@@ -369,6 +368,11 @@ def _django_mysql(where: Any) -> dict[str, Any]:
         "USER": "root",
         "OPTIONS": {"unix_socket": str(server.socket)},
     }
+
+
+def _django_mysqlclient(where: Any) -> Place:
+    need_mysqlclient()
+    return django_alias("django-mysql", "mysql", django_mysql)(where)
 
 
 MAKERS: dict[str, tuple[str, Callable[[Any], Place]]] = {
@@ -399,7 +403,7 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Place]]] = {
     ),
     "django-postgresql": (
         "postgresql",
-        django_alias("django-postgresql", "postgresql", _django_postgresql),
+        django_alias("django-postgresql", "postgresql", django_postgresql),
     ),
     "pymysql": ("mysql", mysql_connection("pymysql", lambda server, name: server.connect(name))),
     "mysqlclient": ("mysql", mysql_connection("mysqlclient", connect_mysqlclient)),
@@ -412,7 +416,7 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Place]]] = {
         ),
     ),
     "sqlalchemy-mysqlclient": ("mysql", _sqlalchemy_mysqlclient),
-    "django-mysql": ("mysql", django_alias("django-mysql", "mysql", _django_mysql)),
+    "django-mysql": ("mysql", _django_mysqlclient),
     "sqlite3": ("sqlite", sqlite3_path),
     "sqlite3-async": ("sqlite", sqlite3_async),
     "sqlalchemy-sqlite": (

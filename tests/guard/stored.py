@@ -119,6 +119,10 @@ class Stored:
         record = dict(zip((*PLAIN, *TIMES), values, strict=True))
         return record | {name: None if record[name] is None else float(record[name]) for name in TIMES}
 
+    def id_of(self, key: str) -> int:
+        ((found,),) = self.ask(f"SELECT id FROM {self._words.operations} WHERE {self._words.key} = '{key}'")
+        return int(found)
+
     def events(self, key: str) -> list[tuple[str, int, str | None, Any]]:
         """What its history tells: (event, claim, why, detail)."""
         words = self._words

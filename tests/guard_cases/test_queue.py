@@ -16,7 +16,17 @@ from semel.testing import drain
 
 
 @pytest.fixture
-def shop(database_url: str, tmp_path: Path) -> Iterator[Case]:
+def shop(target: str, database_url: str, tmp_path: Path) -> Iterator[Case]:
+    """The record beside the job, or in another kind of database."""
+    beside = target.startswith("postgresql")
+    made = Case(database_url if beside else target, tmp_path / "effects")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shop_beside(database_url: str, tmp_path: Path) -> Iterator[Case]:
+    """For a `Row()`, whose record is where the job is."""
     made = Case(database_url, tmp_path / "effects")
     yield made
     made.close()
@@ -137,8 +147,9 @@ def test_c25_nothing_depends_on_how_long_a_job_waited(app: semel.App, shop: Case
 
 
 def test_f40_a_row_and_the_end_of_its_job_are_one_commit(
-    app: semel.App, shop: Case, database_url: str
+    app: semel.App, shop_beside: Case, database_url: str
 ) -> None:
+    shop = shop_beside
     with psycopg.connect(database_url) as connection:
         connection.execute("CREATE TABLE paid (number integer)")
     seen: list[int] = []

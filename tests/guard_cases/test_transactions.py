@@ -16,7 +16,7 @@ import psycopg
 import pymysql
 import pytest
 from tests.guard.mariadb import MariaDB, connect_to, server_of
-from tests.guard.places import MAKERS
+from tests.guard.places import MAKERS, django_mysql, django_postgresql, need_mysqlclient
 from tests.guard_cases.conftest import Case, connect, execute
 
 import semel
@@ -54,6 +54,7 @@ def begin(case: Case) -> Any:
 def visibly_open(case: Case) -> Iterator[Any]:
     """What people give to `Once`, with their transaction open on it; to MariaDB that is a Django alias."""
     if case.dialect == "mysql":
+        need_mysqlclient()
         place = MAKERS["django-mysql"][1](server_of(case.target))
         with django.db.transaction.atomic(using=place.target):
             yield place.target
@@ -268,22 +269,27 @@ def test_f30_the_callers_rows_survive_a_repeat_under_a_strict_isolation(
     assert numbers(case, paid) == [1, 7]
 
 
-def test_f25_djangos_own_blocks_around_a_test_are_no_open_transaction(tmp_path: Path) -> None:
-    """In a process of its own: Django is set up once in one."""
+def test_f25_djangos_own_blocks_around_a_test_are_no_open_transaction(case: Case, tmp_path: Path) -> None:
+    """In a process of its own: Django is set up once in one. On MariaDB over PyMySQL, in mysqlclient's place."""
     from semel.store.export import export_guard
 
     migrations = tmp_path / "shop" / "migrations"
     migrations.mkdir(parents=True)
     for package in (migrations, migrations.parent):
         (package / "__init__.py").touch()
-    (migrations / "0001_guard.py").write_text(export_guard("django", "sqlite"))
-    database = {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(tmp_path / "shop.db"),
-        "TEST": {"NAME": str(tmp_path / "test.db")},
-    }
+    (migrations / "0001_guard.py").write_text(export_guard("django", case.dialect))
+    database: dict[str, Any] = {
+        "postgresql": lambda: django_postgresql(case.target),
+        "mysql": lambda: django_mysql(server_of(case.target)),
+        "sqlite": lambda: {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": case.target,
+            "TEST": {"NAME": str(tmp_path / "test.db")},
+        },
+    }[case.dialect]()
+    driver = "import pymysql\npymysql.install_as_MySQLdb()\n" if case.dialect == "mysql" else ""
     (tmp_path / "settings.py").write_text(
-        f"DATABASES = {{'default': {database!r}}}\nINSTALLED_APPS = ['shop']\n"
+        f"{driver}DATABASES = {{'default': {database!r}}}\nINSTALLED_APPS = ['shop']\n"
     )
     (migrations.parent / "tests.py").write_text(DJANGO_TESTS)
     done = subprocess.run(
@@ -315,6 +321,10 @@ def charge(op, order):
 @once.operation("credit", key="order", effect=semel.Row())
 def credit(op, order):
     return "credited"
+
+
+def tearDownModule():
+    once.close()  # PostgreSQL drops no database that somebody is connected to
 
 
 class Orders(TestCase):

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.guard.stored import Ago, Stored
 
-from semel import AcceptDuplicate, AcceptMiss, Hold, Lookup, NotDone, Once, ProviderKey
+from semel import AcceptDuplicate, AcceptMiss, Hold, Lookup, NotDone, Once, ProviderKey, Row
 from semel.core.effects import DONE, NOT_DONE, UNKNOWN, Found
 from semel.core.keys import compute_key
 from semel.core.people import Act
@@ -58,6 +56,7 @@ class Life:
             "duplicate": AcceptDuplicate(),
             "twice more": AcceptDuplicate(extra=2),
             "miss": AcceptMiss(),
+            "row": Row(),
         }[effect]
         self.most = {"duplicate": 2, "twice more": 3}.get(effect, 1)
         self.explicit = explicit
@@ -189,15 +188,13 @@ class Life:
         record = self.record()
         if record is None:
             return
-        alive = self.calling() or any(self.holds(worker) for worker in self.workers)
+        alive = self.calling() or any(_holds(worker, record) for worker in self.workers)
         if act is Act.REDO and (self.effects or alive):
             return
         if act is Act.DONE and not self.effects:
             return
         decision = Decision(
-            operation_id=self.stored.ask(
-                f"SELECT id FROM semel_operations WHERE CAST(key AS TEXT) = '{self.key}'"
-            )[0][0],
+            operation_id=self.stored.id_of(self.key),
             act=act,
             seen=record["claim"] - older,
             who="anna",
@@ -231,15 +228,14 @@ class Life:
         return self.stored.record(self.key)
 
     def holds(self, worker: Worker) -> bool:
-        record = self.record()
-        return bool(record) and (record["token"], record["state"]) == (worker.op.request.token, "claimed")
+        return _holds(worker, self.record())
 
-    def the_promises_hold(self) -> None:
+    def the_promises_hold(self) -> dict[str, Any] | None:
         assert len(self.effects) <= self.most
         record = self.record()
         if record is None:
             assert not self.effects
-            return
+            return None
         assert record["claim"] >= self.claim, "the number only rises"
         self.claim = record["claim"]
         if record["outcome"] in ("acted", "found", "by_person"):
@@ -247,90 +243,9 @@ class Life:
         if record["state"] == "released":
             assert not self.effects, "released means that nothing happened"
         assert record["lease_until"] is not None
-        assert sum(self.holds(worker) for worker in self.workers) <= 1
+        assert sum(_holds(worker, record) for worker in self.workers) <= 1
+        return record
 
 
-EFFECTS = ("hold", "lookup", "keyed", "keyed then lookup", "duplicate", "twice more", "miss")
-ONE = st.integers(0, 5)
-
-
-class Machine(RuleBasedStateMachine):
-    """Some operations at once, with their deliveries."""
-
-    once: Once
-    stored: Stored
-    steps = 0
-
-    @initialize(effects=st.tuples(*[st.sampled_from(EFFECTS)] * 3), explicit=st.booleans())
-    def begin(self, effects: tuple[str, ...], explicit: bool) -> None:
-        self.lives = [Life(self.once, self.stored, each, explicit=explicit) for each in effects]
-
-    @rule(which=ONE, lookup=st.sampled_from(["truth", "truth", "bare truth", "unknown", "error"]))
-    def deliver(self, which: int, lookup: str) -> None:
-        self.lives[which % 3].deliver(lookup)
-
-    @rule(
-        which=st.integers(0, 2), effect=st.sampled_from(EFFECTS), explicit=st.booleans(), lapses=st.booleans()
-    )
-    def another_operation(self, which: int, effect: str, explicit: bool, lapses: bool) -> None:
-        """A delivery; after it, where nothing more can come of an operation, another one in its place."""
-        life = self.lives[which]
-        if lapses:
-            life.the_lease_ends()
-            life.the_settle_time_passes()
-        life.deliver("truth")
-        record = life.record()
-        if not life.workers and record is not None and record["state"] in ("completed", "held"):
-            self.lives[which] = Life(self.once, self.stored, effect, explicit=explicit)
-            self.lives[which].deliver("truth")
-
-    def _workers(self) -> list[tuple[Life, Worker]]:
-        return [(life, worker) for life in self.lives for worker in life.workers]
-
-    @precondition(lambda self: self._workers())
-    @rule(which=ONE, then=st.sampled_from(["return", "return", "done", "done, then a bug", "a bug"]))
-    def go_on(self, which: int, then: str) -> None:
-        """A worker does the next thing that it would do."""
-        workers = self._workers()
-        life, worker = workers[which % len(workers)]
-        match worker.phase:
-            case "claimed":
-                life.enter_acting(worker)
-            case "calling":
-                life.have_the_effect(worker)
-            case "acted":
-                life.end(worker, then)
-
-    @precondition(lambda self: self._workers())
-    @rule(which=ONE, how=st.sampled_from(["killed", "a bug", "not done"]))
-    def go_wrong(self, which: int, how: str) -> None:
-        workers = self._workers()
-        life, worker = workers[which % len(workers)]
-        if how == "killed":
-            life.workers.remove(worker)
-            return
-        life.leave(
-            worker, NotDone("it did not") if how == "not done" and worker.phase == "calling" else Bug()
-        )
-
-    @rule(which=ONE, provider=st.booleans())
-    def time_passes(self, which: int, provider: bool) -> None:
-        life = self.lives[which % 3]
-        life.the_lease_ends()
-        if provider:
-            life.the_settle_time_passes()
-            life.the_provider_forgets()
-
-    @rule(which=ONE, act=st.sampled_from(list(Act)), older=st.booleans(), renew=st.booleans())
-    def a_person_decides(self, which: int, act: Act, older: bool, renew: bool) -> None:
-        self.lives[which % 3].a_person_decides(act, older, renew)
-
-    @rule(which=ONE)
-    def retention(self, which: int) -> None:
-        self.lives[which % 3].retention()
-
-    @invariant()
-    def the_promises_hold(self) -> None:
-        type(self).steps += 1
-        for life in getattr(self, "lives", ()):
-            life.the_promises_hold()
+def _holds(worker: Worker, record: dict[str, Any] | None) -> bool:
+    return record is not None and (record["token"], record["state"]) == (worker.op.request.token, "claimed")

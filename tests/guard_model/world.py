@@ -60,6 +60,8 @@ class Row(NamedTuple):
     takeovers: int = 0
     looks: int = 0
     extra_used: int = 0
+    midway: bool = False
+    """The claim of a `Row()`, committed without its completion."""
 
 
 class Worker(NamedTuple):
@@ -74,6 +76,8 @@ class Worker(NamedTuple):
     reference: int = 0
     passed: bool = False
     in_doubt: bool = False
+    draft: Row | None = None
+    """Of a `Row()`: the record as its open transaction leaves it."""
 
 
 class World(NamedTuple):
@@ -123,7 +127,7 @@ class Rules:
                 truth = Answer.DONE if worker.reference in world.effects else Answer.NOT_DONE
                 for answer in (truth, Answer.UNKNOWN):
                     told = worker._replace(phase="told", answer=answer)
-                    yield f"hears {answer}", _with(world, number, told)
+                    yield f"hears {answer}", with_worker(world, number, told)
             case "told":
                 yield "writes its finding", self._found(world, number, worker)
             case "claimed":
@@ -138,7 +142,7 @@ class Rules:
                 yield "completes, unheard", self._complete(world, number, heard=False)
                 yield "fails after its effect", self._fail(world, number, worker, not_done=False)
         if worker.phase not in ("idle", "ended"):
-            yield "is killed", _with(world, number, Worker("ended"))
+            yield "is killed", with_worker(world, number, Worker("ended"))
 
     def _time(self, world: World) -> Iterator[Step]:
         row = world.row
@@ -186,10 +190,11 @@ class Rules:
                 unsure=0,
                 takeovers=0,
                 looks=0,
+                midway=False,
             )
         else:
             after = row._replace(state=State.COMPLETED, outcome=act.outcome, token=None)
-        yield f"a person says {act}", _write(world, after)._replace(decided=True)
+        yield f"a person says {act}", write(world, after)._replace(decided=True)
 
     def _read(self, world: World, number: int) -> World:
         record = None if world.row is None else self._record(world.row, number)
@@ -198,7 +203,7 @@ class Rules:
             decision = replace(decision, reply=Reply.ACT)
         if decision.reply is Reply.IN_PROGRESS:
             return world
-        return _with(world, number, Worker("decided", decision))
+        return with_worker(world, number, Worker("decided", decision))
 
     def _record(self, row: Row, number: int | None) -> Record:
         settled = row.settled or self.broken == "no settle time"
@@ -226,20 +231,20 @@ class Rules:
         assert decision is not None
         fenced = self.broken != "a takeover without its fence" or decision.move is Move.INSERT
         if fenced and not worker.fresh and decision.move is not Move.NOTHING:
-            yield "must read again", _with(world, number, Worker())
+            yield "must read again", with_worker(world, number, Worker())
             return
         row = self._moved(world.row, number, decision)
-        after = world if decision.move is Move.NOTHING else _write(world, row)
+        after = world if decision.move is Move.NOTHING else write(world, row)
         if decision.reply is Reply.ACT:
             doubt = world.row is not None and leaves_doubt(self._record(world.row, number), decision.move)
             yield f"begins: {decision.move}", self._act(after, number, row, doubt)
-            yield f"begins, unheard: {decision.move}", _with(after, number, Worker())
+            yield f"begins, unheard: {decision.move}", with_worker(after, number, Worker())
         elif decision.reply is Reply.LOOK:
             looking = Worker("looking", reference=row.reference)
-            yield f"begins to look: {decision.move}", _with(after, number, looking)
-            yield f"begins to look, unheard: {decision.move}", _with(after, number, Worker())
+            yield f"begins to look: {decision.move}", with_worker(after, number, looking)
+            yield f"begins to look, unheard: {decision.move}", with_worker(after, number, Worker())
         else:
-            yield f"is told: {decision.reply}", _with(after, number, Worker("ended"))
+            yield f"is told: {decision.reply}", with_worker(after, number, Worker("ended"))
 
     def _moved(self, row: Row | None, number: int, decision: Decision) -> Row:
         """The row as the statement of this move leaves it."""
@@ -282,7 +287,7 @@ class Rules:
         if self.explicit:
             phase = "claimed"
         worker = Worker(phase, reference=row.reference, passed=row.acting, in_doubt=doubt)
-        return _with(world, number, worker)
+        return with_worker(world, number, worker)
 
     def _found(self, world: World, number: int, worker: Worker) -> World:
         row = world.row
@@ -292,40 +297,40 @@ class Rules:
         if self.broken == "a look-up's DONE ignored" and answer is Answer.DONE:
             answer = Answer.NOT_DONE
         if self.broken == "no fence after a look-up" and answer is Answer.NOT_DONE:
-            return _with(world, number, Worker("calling", reference=worker.reference, passed=True))
+            return with_worker(world, number, Worker("calling", reference=worker.reference, passed=True))
         if row is None or row.token != number or row.state is not State.CLAIMED:
-            return _with(world, number, Worker("ended"))  # ClaimLost
+            return with_worker(world, number, Worker("ended"))  # ClaimLost
         assert answer is not None
         decision = found(lookup, self._record(row, number), answer)
-        ended = _with(world, number, Worker("ended"))
+        ended = with_worker(world, number, Worker("ended"))
         match decision.move:
             case Move.COMPLETE_FOUND:
-                return _write(ended, row._replace(state=State.COMPLETED, outcome=Outcome.FOUND))
+                return write(ended, row._replace(state=State.COMPLETED, outcome=Outcome.FOUND))
             case Move.HOLD:
-                return _write(ended, row._replace(state=State.HELD))
+                return write(ended, row._replace(state=State.HELD))
             case Move.LOOK_LATER:
-                return _write(ended, row._replace(over=False))
+                return write(ended, row._replace(over=False))
         after = row._replace(over=False, looks=0, acting=True, unsure_known=False, settled=False)
         after = after._replace(reference=row.reference + 1, aged=False)
-        return self._act(_write(world, after), number, after, False)
+        return self._act(write(world, after), number, after, False)
 
     def _enter(self, world: World, number: int, worker: Worker) -> World:
         row = world.row
         held = row is not None and row.token == number and row.state is State.CLAIMED
         calling = worker._replace(phase="calling", passed=True)
         if self.broken == "no fence at acting" and not held:
-            return _with(world, number, calling)
+            return with_worker(world, number, calling)
         if row is None or not held:
-            return _with(world, number, Worker("ended"))  # ClaimLost
+            return with_worker(world, number, Worker("ended"))  # ClaimLost
         record = self._record(row, number)
         late = worker.in_doubt and not may_resend(record, self.effect, longest_run=LONGEST_RUN)
         if late and self.broken != "the window not looked at again":
             return self._fail(world, number, worker, not_done=False)
         acting = row._replace(acting=True, over=False, unsure_known=False, settled=False)
-        return _with(_write(world, acting), number, calling)
+        return with_worker(write(world, acting), number, calling)
 
     def _effect(self, world: World, number: int, worker: Worker) -> World:
-        acted = _with(world, number, worker._replace(phase="acted"))
+        acted = with_worker(world, number, worker._replace(phase="acted"))
         if isinstance(self.effect, ProviderKey):
             if worker.reference in world.remembered:
                 return acted
@@ -334,23 +339,23 @@ class Rules:
 
     def _complete(self, world: World, number: int, *, heard: bool = True) -> World:
         row = world.row
-        ended = _with(world, number, Worker("ended")) if heard else world
+        ended = with_worker(world, number, Worker("ended")) if heard else world
         if row is None or row.token != number or row.state not in (State.CLAIMED, State.HELD):
             return ended
-        return _write(ended, row._replace(state=State.COMPLETED, outcome=Outcome.ACTED))
+        return write(ended, row._replace(state=State.COMPLETED, outcome=Outcome.ACTED))
 
     def _fail(self, world: World, number: int, worker: Worker, *, not_done: bool) -> World:
         row = world.row
-        ended = _with(world, number, Worker("ended"))
+        ended = with_worker(world, number, Worker("ended"))
         if row is None or row.token != number or row.state is not State.CLAIMED:
             return ended  # evidence only
         doubt = worker.in_doubt and self.broken != "an earlier attempt's doubt forgotten"
         passed = worker.passed and self.broken != "every exception releases"
         if failed(acting=passed, not_done=not_done, in_doubt=doubt) is Move.RELEASE:
             released = row._replace(state=State.RELEASED, token=None, acting=False)
-            return _write(ended, released._replace(unsure_known=False))
+            return write(ended, released._replace(unsure_known=False))
         unsure = row._replace(unsure=row.unsure + 1, over=True, unsure_known=True, settled=False)
-        return _write(ended, unsure._replace(acting=True))
+        return write(ended, unsure._replace(acting=True))
 
 
 def plain(world: World) -> World:
@@ -378,17 +383,24 @@ def _sorting(world: World, number: int) -> tuple[object, ...]:
     worker, row = world.workers[number], world.row
     decided = "" if worker.decision is None else repr(worker.decision)
     mine = row is not None and row.token == number
-    told = (worker.answer or "", worker.reference, worker.passed, worker.in_doubt, worker.fresh)
+    told = (
+        worker.answer or "",
+        worker.reference,
+        worker.passed,
+        worker.in_doubt,
+        worker.fresh,
+        repr(worker.draft),
+    )
     return (worker.phase, mine, decided, told)
 
 
-def _with(world: World, number: int, worker: Worker) -> World:
+def with_worker(world: World, number: int, worker: Worker) -> World:
     workers = list(world.workers)
     workers[number] = worker
     return world._replace(workers=tuple(workers))
 
 
-def _write(world: World, row: Row) -> World:
+def write(world: World, row: Row) -> World:
     """The record is written: what others read before is no longer so."""
     workers = tuple(
         worker._replace(fresh=False) if worker.phase == "decided" else worker for worker in world.workers

@@ -101,7 +101,7 @@ def test_7_the_callers_rows_survive_a_conflict_and_busy_comes_at_once(world: Wor
 def test_7_a_stricter_isolation_says_run_it_again(world: World, isolation: str) -> None:
     """The caller's snapshot is older than the rival's commit: PostgreSQL claims in a savepoint; the rows survive."""
     if world.dialect != "postgresql":
-        pytest.skip("MySQL reads the newest record by a lock, and SQLite has no levels")
+        pytest.skip("of PostgreSQL; the next two are MariaDB's and SQLite's")
     delivery = world.delivery("row")
     loser = connect(world, isolation)
     execute(loser, "SELECT count(*) FROM effects")
@@ -119,6 +119,58 @@ def test_7_a_stricter_isolation_says_run_it_again(world: World, isolation: str) 
     assert world.effects(delivery) == 1
     winner.close()
     loser.close()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["released before", "new"])
+def test_7_where_mariadb_ends_the_transaction_the_answer_says_so(world: World, known: bool) -> None:
+    """Error 1020: with innodb_snapshot_isolation a locking read meets what its snapshot does not show."""
+    if world.dialect != "mysql":
+        pytest.skip("of MariaDB's innodb_snapshot_isolation")
+    delivery = world.delivery("row")
+    if known:
+        claim = world.once.claim("charge", delivery.name, acting="explicit")
+        with pytest.raises(ZeroDivisionError), claim:
+            raise ZeroDivisionError
+    loser, winner = connect(world, "repeatable read"), connect(world)
+    execute(loser, "SET SESSION innodb_snapshot_isolation = ON")
+    execute(loser, "SELECT count(*) FROM semel_operations")
+    add(world, winner, delivery)
+    winner.commit()
+    with pytest.raises(semel.RetryTransaction, match="The transaction is gone"):
+        add(world, loser, delivery)
+    loser.commit()
+    assert own_rows(world, delivery) == 1, "the loser's own row went with it"
+    assert add(world, loser, delivery) == f"row-{delivery.name}"
+    loser.commit()
+    assert own_rows(world, delivery) == 2
+    assert world.effects(delivery) == 1
+    winner.close()
+    loser.close()
+
+
+def test_7_a_read_before_anothers_write_says_run_it_again(world: World) -> None:
+    """SQLite's one conflict: BEGIN, a read, and somebody else's commit; the transaction can write no more."""
+    if world.dialect != "sqlite":
+        pytest.skip("of SQLite's snapshots")
+    delivery = world.delivery("row")
+
+    @world.once.operation("charge", key="name", payload=(), effect=semel.Row())
+    def charge(op: semel.Operation, name: str) -> str:
+        return do_effect(op, delivery, name)
+
+    connection = sqlite3.connect(world.where, timeout=0.2, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM effects").fetchall()
+    deliver(world.once, world.delivery("row"))
+    with pytest.raises(semel.RetryTransaction, match="can write no more"):
+        charge.on(connection)(delivery.name)
+    connection.execute("ROLLBACK")
+    assert world.effects(delivery) == 0
+    connection.execute("BEGIN IMMEDIATE")
+    assert charge.on(connection)(delivery.name) == f"row-{delivery.name}"
+    connection.execute("COMMIT")
+    connection.close()
+    assert world.effects(delivery) == 1
 
 
 def test_7_a_commit_midway_is_held(world: World) -> None:
