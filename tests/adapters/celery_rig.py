@@ -126,9 +126,13 @@ class CeleryRig(Rig):
         return found.result
 
     def wait_result(self, message: Message, state: str, patience: float = 60.0) -> AsyncResult:
-        found = self.result_of(message)
-        until(lambda: found.state == state, f"{message.task} is {state}, it is {found.state}", patience)
-        return found
+        def is_so() -> bool:
+            return bool(
+                self.result_of(message).state == state
+            )  # one that is ready is never asked about again
+
+        until(is_so, f"the result of {message.task} is {state}", patience)
+        return self.result_of(message)
 
     def resender(self) -> Any:
         return CeleryResender(self.app)
