@@ -27,7 +27,8 @@ from tests.support.waiting import until
 from semel.adapters.celery import CeleryResender
 
 OLDER = Path(sys.prefix) / "celery-5.3" / "bin" / "python"
-"""Made by scripts/older-celery.sh."""
+GEVENT = Path(sys.prefix) / "gevent"
+"""Made by scripts/other-celery.sh: an environment of its own, and packages for PYTHONPATH."""
 OPTIONS = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
@@ -73,12 +74,13 @@ class CeleryRig(Rig):
         command = [python or self.python, "-m", "celery", "-A", "tests.adapters.celery_jobs", "worker"]
         command += ["-P", pool, "-c", str(concurrency), "-n", f"w{number}-{self.setup.queue}@localhost"]
         command += ["-Q", queues or self.setup.queue, "-l", "INFO", *OPTIONS, *arguments]
+        paths = [Path(__file__).parent.parent.parent, *([GEVENT] if pool == "gevent" else [])]
         told = {
             SETUP: (setup or self.setup).dump(),
             DATABASE: self.database,
             job.PORT: str(self.stage.port),
             job.LEASE: str(lease),
-            "PYTHONPATH": str(Path(__file__).parent.parent.parent),
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "PYTHONUTF8": "1",
             "C_FORCE_ROOT": "1",
             **environment,
@@ -126,9 +128,13 @@ class CeleryRig(Rig):
         return found.result
 
     def wait_result(self, message: Message, state: str, patience: float = 60.0) -> AsyncResult:
-        found = self.result_of(message)
-        until(lambda: found.state == state, f"{message.task} is {state}, it is {found.state}", patience)
-        return found
+        def is_so() -> bool:
+            return bool(
+                self.result_of(message).state == state
+            )  # one that is ready is never asked about again
+
+        until(is_so, f"the result of {message.task} is {state}", patience)
+        return self.result_of(message)
 
     def resender(self) -> Any:
         return CeleryResender(self.app)
@@ -164,12 +170,21 @@ class RabbitRig(CeleryRig):
 
 
 def older_python() -> str:
-    """The Python of the environment with Celery 5.3, and gevent."""
-    if not OLDER.exists():
-        if os.environ.get("CI"):
-            pytest.fail("there is no Celery 5.3: run scripts/older-celery.sh")
-        pytest.skip("there is no Celery 5.3 (make it: scripts/older-celery.sh)")
+    """The Python of the environment with Celery 5.3."""
+    _require(OLDER, "Celery 5.3")
     return str(OLDER)
+
+
+def require_gevent() -> None:
+    """Skip where it is not installed beside the environment."""
+    _require(GEVENT, "gevent")
+
+
+def _require(path: Path, what: str) -> None:
+    if not path.exists():
+        if os.environ.get("CI"):
+            pytest.fail(f"there is no {what}: run scripts/other-celery.sh")
+        pytest.skip(f"there is no {what} (make it: scripts/other-celery.sh)")
 
 
 @contextmanager

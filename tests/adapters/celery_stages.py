@@ -32,11 +32,22 @@ class Holder:
 
 @contextmanager
 def holding(rig: CeleryRig, name: str, *, amount: int = 100) -> Iterator[Holder]:
-    """While the block runs (or until `Holder.end`), the operation is claimed, past its point of no return."""
+    """While the block runs (or until `Holder.end`), the operation is claimed, past its point of no return.
+
+    The lease is short and kept, so that others are told to come again soon.
+    """
     holder = Holder()
     once = semel.Once(rig.database)
 
-    @job.declare(once, "hold")
+    @once.operation(
+        job.JOB_TYPE,
+        key="name",
+        payload=("amount",),
+        acting="explicit",
+        lease=3,
+        longest_run=120,
+        extend=True,
+    )
     def charge(op: semel.Operation, name: str, amount: int = 100) -> str:
         with op.acting():
             holder.has_it.set()

@@ -17,6 +17,10 @@ __all__ = ["make_database"]
 
 @pytest.fixture
 def rig(request: pytest.FixtureRequest, make_database: Callable[[str], Any], tmp_path: Path) -> Iterator[Rig]:
+    """It looks for messages past the time-out ten seconds after its start, then every 100: they must be past it by then."""
     python = older_python()
-    with redis_rig(request, make_database("postgresql"), tmp_path, rounds=10, python=python) as made:
+    setup = {"visibility": 5}
+    with redis_rig(
+        request, make_database("postgresql"), tmp_path, rounds=10, python=python, setup=setup
+    ) as made:
         yield made
