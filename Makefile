@@ -29,7 +29,7 @@ demo: $(READY) ## show semel at work on a server of its own
 test: lint types imports ## all checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-test-versions: $(READY) ## what must hold on each PostgreSQL: /usr/lib/postgresql, and PG_BINS="/a/bin /b/bin"
+test-versions: $(READY) ## the contract on PostgreSQL 15, 16 and 17, and on PG_BINS="/a/bin /b/bin"
 	@WORKERS=$(WORKERS) ARGS="$(ARGS)" scripts/test-versions.sh $(BIN)/python $(PG_BINS)
 
 lint: $(READY) ## ruff: rules and format
@@ -51,7 +51,7 @@ bench: $(READY) ## measure jobs per second, enqueuing and pick-up on this machin
 
 constraints: $(READY) ## resolve constraints.txt anew (name==version lines only)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
-		--all-extras --group dev --no-emit-package semel pyproject.toml scripts/tools.in -o constraints.txt
+		--all-extras --group dev --group mysqlclient --no-emit-package semel pyproject.toml scripts/tools.in -o constraints.txt
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build

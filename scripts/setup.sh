@@ -42,6 +42,14 @@ fi
 group=$(mktemp)
 trap 'rm -f "$group"' EXIT
 "$venv/bin/python" scripts/dependency_group.py dev >"$group"
+for library in libmariadb mariadb mysqlclient; do
+  pkg-config --exists "$library" 2>/dev/null && can_build_mysqlclient=yes
+done
+if [ -n "${can_build_mysqlclient:-}" ]; then
+  "$venv/bin/python" scripts/dependency_group.py mysqlclient >>"$group"
+else
+  say 'mysqlclient is left out, and its tests: it is built, which needs libmariadb-dev and pkg-config'
+fi
 project='.[embedded,asyncpg,sqlalchemy,django,mysql,demo]'
 
 say "install semel (editable), its extras and the development tools into $venv"

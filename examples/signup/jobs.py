@@ -20,7 +20,7 @@ app = semel.App(lease=60 / SPEED, poll=1 / SPEED)
 @app.job(
     context=True,
     timeout="30 s",
-    retry=RetryPolicy(max_attempts=8, backoff=Backoff(base=2 / SPEED, cap=3600 / SPEED)),
+    retry=RetryPolicy(max_attempts=7, backoff=Backoff(base=2 / SPEED, cap=3600 / SPEED)),
 )
 def welcome_email(context: JobContext, user_id: int) -> None:
     """Whatever this raises is kept with the job, and the job runs again: after 2, 4, 8 s … up to an hour."""

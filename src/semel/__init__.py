@@ -1,121 +1,30 @@
-"""Background jobs on PostgreSQL, stored in the transaction that caused them; and a guard against acting twice."""
+"""Background jobs on PostgreSQL, stored in the transaction that caused them; and a guard against acting twice.
 
-from semel.core.effects import (
-    DONE,
-    NOT_DONE,
-    UNKNOWN,
-    AcceptDuplicate,
-    AcceptMiss,
-    Answer,
-    Finding,
-    Found,
-    Hold,
-    Lookup,
-    ProviderKey,
-    Row,
-)
-from semel.core.job import Enqueued, JobOptions, NewJob
-from semel.core.keys import Secret
-from semel.core.outcomes import Cancel, HoldForPerson, JobOutcome, Retry, Snooze
-from semel.core.retry import Backoff, RetryPolicy, Rule
-from semel.core.settings import Settings
-from semel.core.states import Status
-from semel.errors import (
-    Abandoned,
-    ArgumentError,
-    ArgumentsTooLarge,
-    Busy,
-    ClaimLost,
-    ConfigurationError,
-    ConnectionRefused,
-    DatabaseUnreachable,
-    EmbeddedServerError,
-    GuardAnswer,
-    Held,
-    InProgress,
-    KeyRefused,
-    NotDone,
-    NotFound,
-    PayloadMismatch,
-    PayloadUnreadable,
-    RetryTransaction,
-    SchemaMismatch,
-    SemelError,
-    TimedOut,
-    TooOld,
-    UnknownKind,
-    UnsafeClaim,
-    WrongState,
-)
-from semel.guard.explaining import explain
-from semel.guard.guarded import Guarded
-from semel.guard.once import Once
-from semel.guard.operation import AsyncOperation, Operation
-from semel.queue.app import App
-from semel.queue.context import JobContext
-from semel.queue.job import BoundJob, Job
-from semel.version import __version__
+Its names are those of `semel.exports`, which is loaded when one is first asked for (PEP 562). So pytest's plugin, the
+command line, and whoever imports a part of semel do not load all of it.
+"""
 
-__all__ = [
-    "DONE",
-    "NOT_DONE",
-    "UNKNOWN",
-    "Abandoned",
-    "AcceptDuplicate",
-    "AcceptMiss",
-    "Answer",
-    "App",
-    "ArgumentError",
-    "ArgumentsTooLarge",
-    "AsyncOperation",
-    "Backoff",
-    "BoundJob",
-    "Busy",
-    "Cancel",
-    "ClaimLost",
-    "ConfigurationError",
-    "ConnectionRefused",
-    "DatabaseUnreachable",
-    "EmbeddedServerError",
-    "Enqueued",
-    "Finding",
-    "Found",
-    "GuardAnswer",
-    "Guarded",
-    "Held",
-    "Hold",
-    "HoldForPerson",
-    "InProgress",
-    "Job",
-    "JobContext",
-    "JobOptions",
-    "JobOutcome",
-    "KeyRefused",
-    "Lookup",
-    "NewJob",
-    "NotDone",
-    "NotFound",
-    "Once",
-    "Operation",
-    "PayloadMismatch",
-    "PayloadUnreadable",
-    "ProviderKey",
-    "Retry",
-    "RetryPolicy",
-    "RetryTransaction",
-    "Row",
-    "Rule",
-    "SchemaMismatch",
-    "Secret",
-    "SemelError",
-    "Settings",
-    "Snooze",
-    "Status",
-    "TimedOut",
-    "TooOld",
-    "UnknownKind",
-    "UnsafeClaim",
-    "WrongState",
-    "__version__",
-    "explain",
-]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from semel.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from semel import exports
+    from semel.exports import *  # noqa: F403
+
+    __all__ = exports.__all__
+else:
+
+    def __getattr__(name):
+        if name == "__all__" or not name.startswith("_"):
+            exports = import_module("semel.exports")
+            globals().update({each: getattr(exports, each) for each in ("__all__", *exports.__all__)})
+            if name in globals():
+                return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted(import_module("semel.exports").__all__)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import DIRECTORY, keeper_key
 
 KEEPER = """
 import os, shutil, signal, subprocess, sys, time
@@ -124,6 +125,14 @@ class Rabbit:
         finally:
             asker.stdin.close()
             asker.wait(30)
+
+
+def run_directory(request: pytest.FixtureRequest) -> tuple[Path, int]:
+    """The run's directory, and the process that leads it."""
+    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
+    if told:
+        return Path(told), os.getppid()
+    return request.config.stash[keeper_key].directory, os.getpid()
 
 
 def shared_redis(run_directory: Path, leader: int) -> Redis:

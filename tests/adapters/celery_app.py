@@ -54,6 +54,8 @@ def make_app(setup: Setup) -> Celery:
             # Messages past it are looked for every interval x throttle: 100 s, unless told otherwise.
             "unacked_restore_interval": 1,
             "unacked_restore_throttle": 1,
+            # Who is killed while it looks keeps others from looking: for five minutes, unless told otherwise.
+            "unacked_mutex_expire": 2,
         }
     app.conf.update(setup.conf)
     return app

@@ -18,10 +18,10 @@ from celery import Celery
 from celery.result import AsyncResult
 from kombu import Connection, Queue
 from tests.adapters import brokers, job
+from tests.adapters.brokers import run_directory
 from tests.adapters.celery_app import DATABASE, SETUP, Setup, make_app
 from tests.adapters.rig import UNGUARDED, Rig, Victim, Worker
 from tests.adapters.stage import run_stage
-from tests.conftest import DIRECTORY, keeper_key
 from tests.support.waiting import until
 
 from semel.adapters.celery import CeleryResender
@@ -161,14 +161,6 @@ class RabbitRig(CeleryRig):
     """RabbitMQ sees that the connection is gone."""
 
     name: ClassVar[str] = "celery on rabbitmq"
-
-
-def run_directory(request: pytest.FixtureRequest) -> tuple[Path, int]:
-    """The run's directory, and the process that leads it."""
-    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
-    if told:
-        return Path(told), os.getppid()
-    return request.config.stash[keeper_key].directory, os.getpid()
 
 
 def older_python() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 
 import semel
@@ -88,7 +89,7 @@ def test_it_adds_three_more_where_a_conflict_would_end_the_transaction(database_
 
 
 def test_a_row_adds_two_statements_each_way_on_sqlite(tmp_path: Path) -> None:
-    """Its transactions have no number: a savepoint marks the one that claimed."""
+    """Its transactions have no number: a savepoint marks the one that claimed. Which file it is, its own library knows."""
     path = tmp_path / "semel.db"
     semel.store.guard_tables.create_tables(path)
     once = Once(path)
@@ -107,7 +108,54 @@ def test_a_row_adds_two_statements_each_way_on_sqlite(tmp_path: Path) -> None:
     connection.execute("COMMIT")
     connection.close()
     once.close()
-    assert names(sent) == ["guard/insert_row", "guard/mark", EFFECT, "guard/unmark", "guard/complete_row"]
+    claim = ["guard/identify", "guard/insert_row", "guard/mark"]
+    assert names(sent) == [*claim, EFFECT, "guard/unmark", "guard/complete_row"]
+
+
+class RecordingMySQL(pymysql.connections.Connection):
+    """Notes what is sent to the server."""
+
+    def query(self, sql: Any, unbuffered: bool = False) -> Any:
+        self.__dict__.setdefault("sent", []).append(sql if isinstance(sql, str) else sql.decode())
+        return super().query(sql, unbuffered)
+
+    def asked(self) -> int:
+        """How many statements the server has had from this connection, by its own count."""
+        with self.cursor() as cursor:
+            cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")
+            return int(cursor.fetchone()[1])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
+def test_a_row_adds_seven_statements_on_mariadb(make_database: Callable[[str], Any], level: str) -> None:
+    """Five to claim: its wait for a lock is a setting of the session, to be put back; a count of rows does not tell a new
+    row from an old one; and its transactions have no number. Two to complete. A repeat is four."""
+    server, name = make_database("mysql")
+    once = Once(server.url(name))
+
+    @once.operation("charge", key="order", effect=semel.Row())
+    def write(op: semel.Operation, order: int) -> None:
+        op.connection.cursor().execute(EFFECT)
+
+    connection = RecordingMySQL(unix_socket=str(server.socket), user="root", database=name)
+    connection.cursor().execute("CREATE TABLE effects (number int)")
+    connection.cursor().execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+    waits = ["guard/insert_row", "guard/read_locked", "guard/restore_wait"]
+    claimed = ["guard/shorten_wait", *waits, "guard/mark"]
+    counted = []
+    for expected in (
+        [*claimed, EFFECT, "guard/unmark", "guard/complete_row"],
+        ["guard/shorten_wait", *waits],
+    ):
+        before = connection.asked()
+        connection.sent.clear()
+        write.on(connection)(7)
+        assert names(connection.sent) == expected
+        counted.append(connection.asked() - before - 1)
+        connection.commit()
+    assert counted == [8, 4], "the server counts the same, the effect's own one among them"
+    connection.close()
+    once.close()
 
 
 def test_an_outside_effect_is_three_commits(once: Once) -> None:

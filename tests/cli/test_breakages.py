@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,27 @@ def test_a_job_at_a_time_that_is_no_datetime_is_shown(
     assert semel("jobs").code == 0
     assert semel("job", "show", str(number)).code == 0
     assert shown in semel("job", "show", str(number), "--json").out
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        *((f"{'[' * depth}{']' * depth}", depth < 100) for depth in (50, 150, 900, 990, 5000)),
+        ("9" * 5000, False),
+    ],
+    ids=["50 levels", "150", "900", "990", "5000", "digits"],
+)
+def test_a_payload_that_nobody_can_read_is_shown(semel: Command, sql: Sql, value: str, read: bool) -> None:
+    """Whoever looks for the job that its worker cannot read must see it: then as text."""
+    payload = f'{{"order": {value}}}'
+    ((number,),) = sql(
+        "INSERT INTO semel.jobs (kind, payload) VALUES ('tick', %s::jsonb) RETURNING id", (payload,)
+    )
+    shown = semel("job", "show", str(number))
+    assert (shown.code, shown.err) == (0, "")
+    assert value in shown.out
+    found = semel("job", "show", str(number), "--json").json()["payload"]
+    assert found == (json.loads(payload) if read else payload)
 
 
 @pytest.mark.parametrize(

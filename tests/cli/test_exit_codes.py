@@ -62,8 +62,12 @@ def test_exit_codes(semel: Command, project: Path, words: tuple[str, ...], code:
     ("words", "code", "message"),
     [
         (("jobs",), 0, ""),
-        (("job", "show", "999"), 1, "Error: There is no job 999.\n"),
-        (("jobs", "--status", "lost"), 2, "Error: 'lost' is not a status.\n  One of: pending, "),
+        (("job", "show", "999"), 1, "Error: There is no job 999. [not-found]\n"),
+        (
+            ("jobs", "--status", "lost"),
+            2,
+            "Error: 'lost' is not a status. [configuration]\n  One of: pending, ",
+        ),
         (("jobs", "--wrong"), 2, "No such option"),
         (("jobs", "--database", NOWHERE), 3, "Could not connect to the database"),
     ],

@@ -70,7 +70,7 @@ GOOD = ChargeFigures(
     killed_processes=4,
     at_kill={fate.value: number * len(METHODS) for fate, number in HOW_MANY.items() if fate.killed},
     answers_lost=12,
-    worker_exit_codes=[0, 0],
+    worker_exit_codes=[0],
     methods=[as_foretold(method) for method in METHODS],
     decisions=[DECISION, replace(DECISION, act="redo")],
 )
@@ -120,7 +120,7 @@ def test_a_run_as_foretold_breaks_nothing() -> None:
         (with_order("Hold", Fate.WELL, state="claimed"), "must end or be held; it is claimed"),
         (with_order("Hold", Fate.WELL, effect="accept_miss"), "names the effect accept_miss, not hold"),
         (replace(GOOD, answers_lost=0), "it lost none"),
-        (replace(GOOD, worker_exit_codes=[0, -9]), "exit code 0; it was -9"),
+        (replace(GOOD, worker_exit_codes=[-9]), "exit code 0; it was -9"),
         (replace(GOOD, at_kill={}), "killed after the claim, before the call: 0 were"),
         (replace(GOOD, decisions=[DECISION]), "A person must decide about two held orders"),
         (

@@ -6,11 +6,12 @@ Comments before a block:
 - ``<!-- background -->``       the command runs until the page ends, and is then stopped with SIGTERM
 - ``<!-- output -->``           the block is what the block before it printed; ``…`` stands for anything
 - ``<!-- fails: 1 -->``         the command ends with this exit code
-- ``<!-- raises: Name -->``     the Python block raises this error
+- ``<!-- raises: Name -->``     the Python or Ruby block raises this error
 - ``<!-- sketch: why -->``      the block is not run
 
 Comments on their own: ``<!-- wait: SELECT … -->`` waits until the statement answers true; ``<!-- page: embedded -->`` gives
-the page the embedded server instead of a database; ``<!-- page: sqs -->`` gives it an SQS server, as boto3 finds it.
+the page the embedded server instead of a database, ``<!-- page: redis -->`` a Redis in ``REDIS_URL``, ``<!-- page: sqs -->``
+an SQS server, as boto3 finds it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PAGES = sorted(
     )
     if path.exists()
 )
-LANGUAGES = frozenset({"python", "shell", "sql"})
+LANGUAGES = frozenset({"python", "ruby", "shell", "sql"})
 """Blocks in these run; text, mermaid and others are for reading."""
 
 _COMMENT = re.compile(r"<!--\s*(?P<word>[a-z]+)(?::\s*(?P<value>.*?))?\s*-->\s*$")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from tests.adapters import brokers
 from tests.adapters.sqs_rig import server_of
 from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
 
@@ -33,7 +37,7 @@ class Scene:
         self.url = url
         self.ended = ended
         self.printed = ""
-        self._python: subprocess.Popen[str] | None = None
+        self._sessions: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, block: Block) -> None:
         if "wait" in block.said:
@@ -49,15 +53,21 @@ class Scene:
             getattr(self, block.language)(block)
 
     def python(self, block: Block) -> None:
-        if self._python is None:
-            self._python = self.ended.enter_context(
-                self._process([sys.executable, str(ROOT / "tests/docs/session.py")])
-            )
-        assert self._python.stdin is not None
-        assert self._python.stdout is not None
-        self._python.stdin.write(json.dumps({"text": block.text, "place": block.place}) + "\n")
-        self._python.stdin.flush()
-        answer = json.loads(self._python.stdout.readline())
+        self._in_session(block, [sys.executable, str(ROOT / "tests/docs/session.py")])
+
+    def ruby(self, block: Block) -> None:
+        self._in_session(block, ["ruby", str(ROOT / "tests/docs/session.rb")])
+
+    def _in_session(self, block: Block, command: list[str]) -> None:
+        """Run it where the page's blocks of that language ran before."""
+        session = self._sessions.get(block.language)
+        if session is None:
+            session = self._sessions[block.language] = self.ended.enter_context(self._process(command))
+        assert session.stdin is not None
+        assert session.stdout is not None
+        session.stdin.write(json.dumps({"text": block.text, "place": block.place}) + "\n")
+        session.stdin.flush()
+        answer = json.loads(session.stdout.readline())
         self.printed = answer["printed"]
         name, trace = answer["raised"] or (None, "")
         assert name == block.said.get("raises"), f"{block.place}: {trace or 'nothing was raised'}"
@@ -120,6 +130,26 @@ class Scene:
             process.communicate(timeout=60)
 
 
+def _ruby(url: str, redis_url: str) -> dict[str, str]:
+    """What blocks of Ruby find: the gem, a Redis for Sidekiq, and the database as Rails has it."""
+    if shutil.which("sidekiq") is None:
+        if os.environ.get("CI"):
+            pytest.fail("Sidekiq is not installed: apt-get install ruby-sidekiq")
+        pytest.skip("Sidekiq is not installed (Debian: apt-get install ruby-sidekiq)")
+    return {"RUBYLIB": str(ROOT / "ruby/lib"), "REDIS_URL": redis_url, "DATABASE_URL": _as_rails_has_it(url)}
+
+
+def _new_redis(request: pytest.FixtureRequest) -> str:
+    return brokers.shared_redis(*brokers.run_directory(request)).new_url()
+
+
+def _as_rails_has_it(url: str) -> str:
+    """With the socket's folder as the host: Rails reads none among the options."""
+    parts = conninfo_to_dict(url)
+    port = f":{parts['port']}" if "port" in parts else ""
+    return f"postgresql://{parts['user']}@{quote(str(parts['host']), safe='')}{port}/{parts['dbname']}"
+
+
 @contextmanager
 def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
     environment = {
@@ -132,6 +162,8 @@ def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.Fixture
         "COLUMNS": "120",
         "SEMEL_WHO": "you@example.com",
     }
+    if any(block.said.get("page") == "redis" for block in blocks):
+        environment["REDIS_URL"] = _new_redis(request)
     if any(block.said.get("page") == "sqs" for block in blocks):
         environment |= server_of("ministack", request).environment
     with ExitStack() as ended:
@@ -142,6 +174,8 @@ def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.Fixture
         else:
             url = request.getfixturevalue("database_url")
             environment["SEMEL_DATABASE_URL"] = url
+        if any(block.language == "ruby" and block.runs for block in blocks):
+            environment |= _ruby(url, _new_redis(request))
         yield Scene(folder, environment, url, ended)
 
 

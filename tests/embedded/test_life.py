@@ -33,6 +33,15 @@ def test_it_listens_on_its_socket_only(running: EmbeddedServer) -> None:
     assert value(running.url(), "SHOW listen_addresses") == ""
 
 
+def test_tables_of_the_users_own_are_made_where_they_are_elsewhere(running: EmbeddedServer) -> None:
+    """In public, though a schema has the user's name."""
+    with psycopg.connect(running.url(), autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS semel")
+        connection.execute("CREATE TABLE payments (id int)")
+    query = "SELECT string_agg(schemaname, ' ') FROM pg_tables WHERE tablename = 'payments'"
+    assert value(running.url(), query) == "public"
+
+
 def test_settings_are_the_callers(running: EmbeddedServer) -> None:
     assert value(running.url(), "SHOW fsync") == "off"
 

@@ -33,6 +33,12 @@ def mariadb(request: pytest.FixtureRequest) -> MariaDB:
     return servers.shared(request.config.stash[keeper_key].directory, os.getpid())
 
 
+@pytest.fixture(scope="session")
+def own_mariadb() -> MariaDB:
+    """A MariaDB server of this process's own, whose settings a test may change; a lock's time-out ends transactions there."""
+    return servers.own("--innodb-rollback-on-timeout")
+
+
 @pytest.fixture(scope="module")
 def make_database(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -10,10 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pymysql
 import pytest
@@ -65,6 +67,18 @@ class MariaDB:
         self.execute(f"DROP DATABASE IF EXISTS {name}")
 
 
+def connect_to(url: str, **options: object) -> pymysql.Connection:
+    """A plain connection to what `MariaDB.url` gave."""
+    server, name = server_of(url)
+    return server.connect(name, **options)
+
+
+def server_of(url: str) -> tuple[MariaDB, str]:
+    """The server and the database's name that `MariaDB.url` made a URL of."""
+    parts = urlsplit(url)
+    return MariaDB(Path(parse_qs(parts.query)["unix_socket"][0])), parts.path.lstrip("/")
+
+
 def program(name: str) -> str | None:
     """Where a program of MariaDB's is; Debian keeps the server outside an ordinary PATH."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
@@ -72,10 +86,7 @@ def program(name: str) -> str | None:
 
 def shared(run_directory: Path, leader: int) -> MariaDB:
     """The server of the whole run, started by whoever asks first. Skips where there is none; under CI that is a failure."""
-    if program("mariadbd") is None or program("mariadb-install-db") is None:
-        if os.environ.get("CI"):
-            pytest.fail("MariaDB is not installed: apt-get install mariadb-server")
-        pytest.skip("MariaDB is not installed (Debian: apt-get install mariadb-server)")
+    _require()
     directory = Path(f"/tmp/semel-mariadb-{run_directory.name}")
     directory.mkdir(mode=0o755, exist_ok=True)
     with (directory / "lock").open("a") as lock:
@@ -87,7 +98,25 @@ def shared(run_directory: Path, leader: int) -> MariaDB:
     return server
 
 
-def _start(directory: Path, leader: int) -> None:
+def own(*settings: str) -> MariaDB:
+    """A server of this process's own, with settings of its own; it ends with the process."""
+    _require()
+    directory = Path(tempfile.mkdtemp(prefix="semel-mariadb-own-"))
+    directory.chmod(0o755)
+    _start(directory, os.getpid(), settings)
+    server = MariaDB(directory / "socket")
+    _wait(server)
+    return server
+
+
+def _require() -> None:
+    if program("mariadbd") is None or program("mariadb-install-db") is None:
+        if os.environ.get("CI"):
+            pytest.fail("MariaDB is not installed: apt-get install mariadb-server")
+        pytest.skip("MariaDB is not installed (Debian: apt-get install mariadb-server)")
+
+
+def _start(directory: Path, leader: int, settings: tuple[str, ...] = ()) -> None:
     as_root = ["--user=mysql"] if os.geteuid() == 0 else []
     if as_root:
         shutil.chown(directory, "mysql")
@@ -111,6 +140,7 @@ def _start(directory: Path, leader: int) -> None:
         f"--socket={directory / 'socket'}",
         f"--pid-file={directory / 'pid'}",
         *SETTINGS,
+        *settings,
     ]
     subprocess.Popen(
         [sys.executable, "-c", KEEPER, str(leader), str(directory), *command],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 import asyncpg
 import psycopg
-import pymysql
+import pytest
 import sqlalchemy as sa
 from django.conf import settings
 from django.db import connections, transaction
@@ -24,7 +25,16 @@ from semel.store.own_connections import OwnSessions, open_own
 from semel.store.run import run, run_async
 from semel.store.sessions import async_session_for, sync_session_for
 
-pymysql.install_as_MySQLdb()
+
+def need_mysqlclient() -> None:
+    """mysqlclient is built where it is installed, so it may not be there. Skips; under CI that is a failure."""
+    try:
+        import MySQLdb  # noqa: F401
+    except ImportError:
+        how = "mysqlclient is not installed (Debian: apt-get install libmariadb-dev pkg-config; make clean setup)"
+        if os.environ.get("CI"):
+            pytest.fail(how)
+        pytest.skip(how)
 
 
 @dataclass
@@ -35,6 +45,10 @@ class Caller:
     execute: Callable[[str], Any]
     commit: Callable[[], Any]
     rollback: Callable[[], Any]
+    tx: Any
+    """What a user gives to ``on(…)``."""
+    runner: asyncio.Runner | None = None
+    """Of an asyncio connection."""
 
 
 @dataclass
@@ -75,7 +89,7 @@ def _async(own: OwnSessions, runner: asyncio.Runner) -> Callable[[Any], Any]:
 
 def _caller(tx: Any, catalogue: Catalogue, execute: Any, commit: Any, rollback: Any) -> Caller:
     session = sync_session_for(tx, catalogue)
-    return Caller(lambda operation: run(operation, session), execute, commit, rollback)
+    return Caller(lambda operation: run(operation, session), execute, commit, rollback, tx)
 
 
 def _async_caller(runner: asyncio.Runner, tx: Any, execute: Any, commit: Any, rollback: Any) -> Caller:
@@ -92,6 +106,8 @@ def _async_caller(runner: asyncio.Runner, tx: Any, execute: Any, commit: Any, ro
         awaited(execute),
         awaited(commit),
         awaited(rollback),
+        tx,
+        runner,
     )
 
 
@@ -262,27 +278,52 @@ def _django_execute(alias: str, text: str) -> Any:
     return cursor
 
 
-def pymysql_connection(where: Any) -> Place:
-    server, name = where
-    own = open_own(server.url(name))
+def mysql_connection(name: str, connect: Callable[[Any, str], Any]) -> Callable[[Any], Place]:
+    """PyMySQL or mysqlclient; ``connect`` opens the caller's connection."""
 
-    @contextmanager
-    def caller(isolation: str | None = None) -> Iterator[Caller]:
-        connection = server.connect(name)
+    def make(where: Any) -> Place:
+        server, database = where
+        url = server.url(database)
+        if name == "mysqlclient":
+            need_mysqlclient()
+            url = url.replace("mysql://", "mysql+mysqldb://")
+        own = open_own(url)
 
-        def execute(text: str) -> Any:
-            cursor = connection.cursor()
-            cursor.execute(text)
-            return cursor
+        @contextmanager
+        def caller(isolation: str | None = None) -> Iterator[Caller]:
+            connection = connect(server, database)
 
-        if isolation is not None:
-            execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation.upper()}")
-        yield _caller(
-            connection, Catalogue("semel", "mysql"), execute, connection.commit, connection.rollback
-        )
-        connection.close()
+            def execute(text: str) -> Any:
+                cursor = connection.cursor()
+                cursor.execute(text)
+                return cursor
 
-    return Place("pymysql", "mysql", where, _sync(own), caller, server.url(name), [own.close])
+            if isolation is not None:
+                execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation.upper()}")
+            yield _caller(
+                connection, Catalogue("semel", "mysql"), execute, connection.commit, connection.rollback
+            )
+            connection.close()
+
+        return Place(name, "mysql", where, _sync(own), caller, url, [own.close])
+
+    return make
+
+
+def connect_mysqlclient(server: Any, database: str, **options: Any) -> Any:
+    need_mysqlclient()
+    import MySQLdb
+
+    return MySQLdb.connect(unix_socket=str(server.socket), user="root", database=database, **options)
+
+
+def _sqlalchemy_mysqlclient(where: Any) -> Place:
+    need_mysqlclient()
+    return sqlalchemy_sync(
+        "sqlalchemy-mysqlclient",
+        "mysql",
+        lambda where: where[0].url(where[1]).replace("mysql://", "mysql+mysqldb://"),
+    )(where)
 
 
 def sqlite3_path(where: Any) -> Place:
@@ -320,6 +361,7 @@ def _django_postgresql(url: str) -> dict[str, Any]:
 
 
 def _django_mysql(where: Any) -> dict[str, Any]:
+    need_mysqlclient()
     server, name = where
     return {
         "ENGINE": "django.db.backends.mysql",
@@ -359,7 +401,8 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Place]]] = {
         "postgresql",
         django_alias("django-postgresql", "postgresql", _django_postgresql),
     ),
-    "pymysql": ("mysql", pymysql_connection),
+    "pymysql": ("mysql", mysql_connection("pymysql", lambda server, name: server.connect(name))),
+    "mysqlclient": ("mysql", mysql_connection("mysqlclient", connect_mysqlclient)),
     "sqlalchemy-pymysql": (
         "mysql",
         sqlalchemy_sync(
@@ -368,6 +411,7 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Place]]] = {
             lambda where: where[0].url(where[1]).replace("mysql://", "mysql+pymysql://"),
         ),
     ),
+    "sqlalchemy-mysqlclient": ("mysql", _sqlalchemy_mysqlclient),
     "django-mysql": ("mysql", django_alias("django-mysql", "mysql", _django_mysql)),
     "sqlite3": ("sqlite", sqlite3_path),
     "sqlite3-async": ("sqlite", sqlite3_async),

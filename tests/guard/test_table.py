@@ -423,7 +423,7 @@ ENDS = [
         ["late_finish"],
     ),
     *(
-        Case(f"held, {name}", HELD, end(operation, error="x"), is_lost, KEPT, ["evidence"], writes=False)
+        Case(f"held, {name}", HELD, end(operation, error="x"), is_lost, KEPT, ["evidence"])
         for name, operation in (("not done", release), ("uncertain", uncertain))
     ),
     Case(
@@ -440,10 +440,17 @@ ENDS = [
         is_lost,
         {"state": "claimed"},
         ["evidence"],
-        writes=False,
     ),
     *(
-        Case(f"{state}, not mine, {name}", before, event, answer, {}, history, writes=False)
+        Case(
+            f"{state}, not mine, {name}",
+            before,
+            event,
+            answer,
+            {},
+            history,
+            writes=bool(history) and state in ("stale", "held"),
+        )
         for state, before in (
             ("claimed", {"token": "z" * 32, "claim": 2}),
             ("stale", {**STALE, "token": "z" * 32, "claim": 2}),

@@ -1,4 +1,4 @@
-"""A guarded function to deliver, kill and rival with, on SQLite and on PostgreSQL, and a clock to move on.
+"""A guarded function to deliver, kill and rival with, on each of the guard's databases, and a clock to move on.
 
 A test is named by the entry of docs/adr/0006-failure-modes-and-cases.md that it shows.
 """
@@ -17,22 +17,46 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.servers import SharedServer
+from tests.guard.conftest import make_database, mariadb, own_mariadb
+from tests.guard.mariadb import connect_to
+from tests.guard.stored import DIALECTS
 
 import semel
-from semel.store.guard_tables import create_tables
 
+__all__ = ["make_database", "mariadb", "own_mariadb"]
 TIMES = (
     *("claimed_at", "lease_until", "acting_at", "unsure_until", "reference_at"),
     *("created_at", "changed_at", "completed_at"),
 )
 
 
+EARLIER = {
+    "postgresql": "{0} - make_interval(secs => {1})",
+    "mysql": "{0} - INTERVAL {1} SECOND",
+    "sqlite": "{0} - {1}",
+}
+
+
+def dialect_of(target: str) -> str:
+    scheme = target.partition("://")[0]
+    return scheme if scheme in DIALECTS else "sqlite"
+
+
 def connect(target: str) -> Any:
     """A plain connection in autocommit, to look at what is stored."""
-    if target.startswith("postgresql"):
-        return psycopg.connect(target, autocommit=True)
+    match dialect_of(target):
+        case "postgresql":
+            return psycopg.connect(target, autocommit=True)
+        case "mysql":
+            return connect_to(target, autocommit=True)
     return sqlite3.connect(target, isolation_level=None, timeout=30, check_same_thread=False)
+
+
+def execute(connection: Any, text: str) -> None:
+    """One statement, on any driver's connection."""
+    cursor = connection.cursor()
+    cursor.execute(text)
+    cursor.close()
 
 
 def die() -> None:
@@ -53,12 +77,9 @@ class Case:
     def __post_init__(self) -> None:
         self.once = semel.Once(self.target)
         self.connection = connect(self.target)
-        self.operations = "semel.operations" if self.is_postgresql else "semel_operations"
-        self.history = "semel.operation_events" if self.is_postgresql else "semel_operation_events"
-
-    @property
-    def is_postgresql(self) -> bool:
-        return self.target.startswith("postgresql")
+        self.dialect = dialect_of(self.target)
+        self.words = DIALECTS[self.dialect]
+        self.operations, self.history = self.words.operations, self.words.events
 
     def effect(self, what: object) -> None:
         """The effect, outside the database: seen by every process, and never taken back."""
@@ -112,8 +133,8 @@ class Case:
 
     def later(self, seconds: float) -> None:
         """Let time pass: everything that is stored becomes so much older."""
-        ago = "{0} - make_interval(secs => {1})" if self.is_postgresql else "{0} - {1}"
-        sets = ", ".join(f"{name} = {ago.format(name, seconds)}" for name in TIMES)
+        earlier = EARLIER[self.dialect]
+        sets = ", ".join(f"{name} = {earlier.format(name, seconds)}" for name in TIMES)
         self.ask(f"UPDATE {self.operations} SET {sets} WHERE job_type = '{self.job}'")
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
@@ -123,7 +144,8 @@ class Case:
 
     def column(self, name: str) -> Any:
         """Of the only record of this job type."""
-        rows = self.ask(f"SELECT {name} FROM {self.operations} WHERE job_type = '{self.job}'")
+        column = f"`{name}`" if self.dialect == "mysql" else name  # key is a word of SQL's there
+        rows = self.ask(f"SELECT {column} FROM {self.operations} WHERE job_type = '{self.job}'")
         assert len(rows) == 1
         return rows[0][0]
 
@@ -153,18 +175,11 @@ class Case:
         self.connection.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A database with the guard's tables, of each kind."""
-    if request.param == "postgresql":
-        server: SharedServer = request.getfixturevalue("shared_server")
-        url = server.create_database()
-        yield url
-        server.drop_database(url)
-        return
-    path = str(tmp_path_factory.mktemp("cases") / "guard.db")
-    create_tables(path)
-    yield path
+@pytest.fixture(scope="module", params=list(DIALECTS))
+def target(request: pytest.FixtureRequest, make_database: Callable[[str], Any]) -> str:
+    """A database with the guard's tables, of each kind, as people give it to `Once`."""
+    where = make_database(request.param)
+    return where[0].url(where[1]) if request.param == "mysql" else str(where)
 
 
 @pytest.fixture

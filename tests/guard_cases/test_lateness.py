@@ -244,7 +244,7 @@ def test_f16_a_write_that_is_no_sign_of_life_moves_no_lease(case: Case) -> None:
 
     def touched() -> None:
         case.later(61)
-        now = "clock_timestamp()" if case.is_postgresql else "CAST(strftime('%s') AS REAL)"
+        now = case.words.ago(0)
         case.ask(f"UPDATE {case.operations} SET changed_at = {now} WHERE job_type = '{case.job}'")
         with pytest.raises(Held):
             charge(1)

@@ -11,9 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import django.db
 import psycopg
+import pymysql
 import pytest
-from tests.guard_cases.conftest import Case, connect
+from tests.guard.mariadb import MariaDB, connect_to, server_of
+from tests.guard.places import MAKERS
+from tests.guard_cases.conftest import Case, connect, execute
 
 import semel
 from semel import Busy, Row, UnsafeClaim
@@ -22,21 +26,42 @@ from semel import Busy, Row, UnsafeClaim
 @contextmanager
 def transaction(case: Case) -> Iterator[Any]:
     """The application's own, committed at the end."""
-    if case.is_postgresql:
-        with psycopg.connect(case.target) as connection:
-            yield connection
-        return
-    connection = sqlite3.connect(case.target, isolation_level=None, timeout=0.1)
-    connection.execute("BEGIN IMMEDIATE")
+    connection = begin(case)
     try:
         yield connection
     except BaseException:
-        connection.execute("ROLLBACK")
+        execute(connection, "ROLLBACK")
         raise
     else:
-        connection.execute("COMMIT")
+        execute(connection, "COMMIT")
     finally:
         connection.close()
+
+
+def begin(case: Case) -> Any:
+    """A connection whose transaction is begun, or begins with its first statement."""
+    match case.dialect:
+        case "postgresql":
+            return psycopg.connect(case.target)
+        case "mysql":
+            return connect_to(case.target)
+    connection = sqlite3.connect(case.target, isolation_level=None, timeout=0.1)
+    connection.execute("BEGIN IMMEDIATE")
+    return connection
+
+
+@contextmanager
+def visibly_open(case: Case) -> Iterator[Any]:
+    """What people give to `Once`, with their transaction open on it; to MariaDB that is a Django alias."""
+    if case.dialect == "mysql":
+        place = MAKERS["django-mysql"][1](server_of(case.target))
+        with django.db.transaction.atomic(using=place.target):
+            yield place.target
+        place.close()
+        return
+    with transaction(case) as connection:
+        execute(connection, "SELECT 1")
+        yield connection
 
 
 @pytest.fixture
@@ -50,7 +75,7 @@ def paid(case: Case) -> str:
 def pay_into(case: Case, table: str) -> Any:
     @case.once.operation(case.job, key="order", effect=Row())
     def pay(op: semel.Operation, order: int) -> str:
-        op.connection.execute(f"INSERT INTO {table} VALUES ({order})")
+        execute(op.connection, f"INSERT INTO {table} VALUES ({order})")
         case.at("paid")
         return f"paid {order}"
 
@@ -62,15 +87,14 @@ def numbers(case: Case, table: str) -> list[int]:
 
 
 def test_c66_an_outside_effect_inside_an_open_transaction_is_refused(case: Case) -> None:
-    with transaction(case) as connection:
-        connection.execute("SELECT 1")
-        guarded = semel.Once(connection)
+    with visibly_open(case) as given:
+        guarded = semel.Once(given)
 
         @guarded.operation(case.job, key="order")
         def charge(op: semel.Operation, order: int) -> None:
             case.effect(op.reference)
 
-        with pytest.raises(UnsafeClaim, match="is in a transaction"):
+        with pytest.raises(UnsafeClaim, match=r"is in a(n atomic block| transaction)"):
             charge(1)
         guarded.close()
     assert (case.records(), case.effects) == (0, [])
@@ -119,9 +143,9 @@ def test_f33_the_callers_own_rows_survive_a_repeat_and_a_refusal(case: Case, pai
     pay = pay_into(case, paid)
     pay(1)
     with transaction(case) as connection:
-        connection.execute(f"INSERT INTO {paid} VALUES (7)")
+        execute(connection, f"INSERT INTO {paid} VALUES (7)")
         assert pay.on(connection)(1) == "paid 1"
-        connection.execute(f"INSERT INTO {paid} VALUES (8)")
+        execute(connection, f"INSERT INTO {paid} VALUES (8)")
     assert numbers(case, paid) == [1, 7, 8]
 
 
@@ -129,12 +153,12 @@ def test_c42_an_uncommitted_claim_is_busy_and_its_rollback_frees_the_key(case: C
     pay = pay_into(case, paid)
     with pytest.raises(ZeroDivisionError), transaction(case) as first:
         pay.on(first)(1)
-        if case.is_postgresql:
-            with transaction(case) as second, pytest.raises(Busy):
-                pay.on(second)(1)
-        else:  # one writer a file: the second does not even begin
+        if case.dialect == "sqlite":  # one writer a file: the second does not even begin
             with pytest.raises(sqlite3.OperationalError, match="locked"), transaction(case):
                 pass
+        else:
+            with transaction(case) as second, pytest.raises(Busy):
+                pay.on(second)(1)
         raise ZeroDivisionError
     with transaction(case) as second:
         assert pay.on(second)(1) == "paid 1"
@@ -168,16 +192,17 @@ def test_c63_a_violation_of_another_constraint_is_no_repeat(case: Case, paid: st
     case.ask(f"CREATE UNIQUE INDEX {paid}_number ON {paid} (number)")
     case.ask(f"INSERT INTO {paid} VALUES (1)")
     pay = pay_into(case, paid)
-    with pytest.raises((psycopg.errors.UniqueViolation, sqlite3.IntegrityError)):
+    violation = (psycopg.errors.UniqueViolation, pymysql.err.IntegrityError, sqlite3.IntegrityError)
+    with pytest.raises(violation):
         pay(1)
     assert (case.records(), numbers(case, paid)) == (0, [1])
 
 
 def test_c31_nothing_depends_on_a_session(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step on a connection of its own, as behind a pooler."""
-    from semel.store.own_sessions import OwnPsycopgSession, OwnSqliteSession
+    from semel.store.own_sessions import OwnMysqlSession, OwnPsycopgSession, OwnSqliteSession
 
-    for session in (OwnPsycopgSession, OwnSqliteSession):
+    for session in (OwnMysqlSession, OwnPsycopgSession, OwnSqliteSession):
         monkeypatch.setattr(session, "is_clean", lambda self: False)
     charge = case.charge(semel.AcceptDuplicate())
     assert [charge(1), charge(1)] == ["charge of 1"] * 2
@@ -187,11 +212,22 @@ def test_c31_nothing_depends_on_a_session(case: Case, monkeypatch: pytest.Monkey
     assert len(case.effects) == 3
 
 
-def test_f37_a_server_that_takes_no_writes_is_refused(case: Case) -> None:
-    if not case.is_postgresql:
-        pytest.skip("SQLite has no replicas")
-    mark = "&" if "?" in case.target else "?"
-    replica = semel.Once(f"{case.target}{mark}options=-c%20default_transaction_read_only%3Don")
+def read_only(case: Case, request: pytest.FixtureRequest) -> str:
+    """A target on a server, or a file, that takes no writes."""
+    match case.dialect:
+        case "postgresql":
+            mark = "&" if "?" in case.target else "?"
+            return f"{case.target}{mark}options=-c%20default_transaction_read_only%3Don"
+        case "sqlite":
+            return f"file:{case.target}?mode=ro"
+    server: MariaDB = request.getfixturevalue("own_mariadb")
+    server.execute("SET GLOBAL read_only = ON")
+    request.addfinalizer(lambda: server.execute("SET GLOBAL read_only = OFF"))
+    return server.url(server.create_database())
+
+
+def test_f37_a_server_that_takes_no_writes_is_refused(case: Case, request: pytest.FixtureRequest) -> None:
+    replica = semel.Once(read_only(case, request))
 
     @replica.operation(case.job, key="order")
     def charge(op: semel.Operation, order: int) -> None:
@@ -207,12 +243,12 @@ def test_f28_an_outside_effect_beside_the_callers_own_write_lock_is_busy(case: C
     """On SQLite, where a file has one writer; elsewhere nobody is in the way."""
     charge = case.charge()
     with transaction(case):
-        if case.is_postgresql:
-            assert charge(1) == "charge of 1"
-        else:
+        if case.dialect == "sqlite":
             with pytest.raises(Busy):
                 charge(1)
             assert case.effects == []
+        else:
+            assert charge(1) == "charge of 1"
     assert charge(1) == "charge of 1"
     assert len(case.effects) == 1
 
@@ -221,13 +257,13 @@ def test_f28_an_outside_effect_beside_the_callers_own_write_lock_is_busy(case: C
 def test_f30_the_callers_rows_survive_a_repeat_under_a_strict_isolation(
     case: Case, paid: str, isolation: str
 ) -> None:
-    if not case.is_postgresql:
+    if case.dialect == "sqlite":
         pytest.skip("SQLite has one isolation")
     pay = pay_into(case, paid)
     pay(1)
     with transaction(case) as connection:
-        connection.execute(f"SET TRANSACTION ISOLATION LEVEL {isolation}")
-        connection.execute(f"INSERT INTO {paid} VALUES (7)")
+        execute(connection, f"SET TRANSACTION ISOLATION LEVEL {isolation}")
+        execute(connection, f"INSERT INTO {paid} VALUES (7)")
         assert pay.on(connection)(1) == "paid 1"
     assert numbers(case, paid) == [1, 7]
 
@@ -298,25 +334,20 @@ class Orders(TestCase):
 def test_f27_a_handler_that_commits_midway_is_held_although_the_caller_rolls_back(
     case: Case, paid: str
 ) -> None:
-    """On PostgreSQL also in the caller's own transaction; elsewhere where the guard's is the one."""
+    """On PostgreSQL, where it is written apart, also in the caller's own transaction; elsewhere in the guard's own."""
     pay = pay_into(case, paid)
-    midway = psycopg.connect(case.target) if case.is_postgresql else sqlite3.connect(case.target)
+    midway = begin(case)
     case.hooks["paid"] = midway.commit
     with pytest.raises(semel.ClaimLost):
-        pay.on(midway)(1) if case.is_postgresql else _on_sqlite(pay, midway)
+        pay.on(midway)(1)
     midway.rollback()
     midway.close()
     case.later(3600)
     with pytest.raises(semel.Held):
-        if case.is_postgresql:
+        if case.dialect == "postgresql":
             with transaction(case) as connection:
                 pay.on(connection)(1)
         else:
             pay(1)
     assert case.state == "held"
     assert case.events() == ["held"]
-
-
-def _on_sqlite(pay: Any, connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    pay.on(connection)(1)

@@ -19,7 +19,7 @@ from tests.guard_people.test_sending import insert_job, status_of
 from semel.core.keys import compute_key
 from semel.core.operations import State
 from semel.guard.declaration import to_message
-from semel.store.guard_end import complete_late
+from semel.store.guard_end import complete_late, uncertain
 
 
 @pytest.fixture
@@ -51,16 +51,25 @@ def test_look_and_decide(here: Command, inbox: Inbox) -> None:
     assert (one["label"], one["key"], listed["next_before_id"]) == (request.label, request.key, None)
     shown = here("held", "show", str(made))
     assert f"Operation {made}: charge {request.label} in eu, held, claim 1" in shown.out
-    assert f'semel held redo {made} --claim 1 --reason "…"' in shown.out
+    assert f"held, claim 1, revision {one['revision']}" in shown.out
+    assert f'semel held redo {made} --claim 1 --revision {one["revision"]} --reason "…"' in shown.out
     missing = here("held", "done", str(made), "--reason", "x")
     assert missing.code == 2
     assert "--claim is missing" in missing.err
     wrong = here("held", "done", str(made), "--claim", "3", "--reason", "x")
     assert wrong.code == 1
     assert "it has claim 1 now, no longer 3" in wrong.err
+    older = here("held", "done", str(made), "--claim", "1", "--revision", "1", "--reason", "x")
+    assert older.code == 1
+    assert f"it has revision {one['revision']} now, no longer 1" in older.err
+    assert f"semel operations show {made}" in older.err
+    alone = here("held", "done", str(made), "--revision", "1", "--reason", "x")
+    assert (alone.code, "--revision goes with --claim" in alone.err) == (2, True)
+    assert here("held", "done", "--all", "--revision", "1", "--reason", "x").code == 2
     assert here("held", "done", str(made), "--claim", "1").code == 2
     done = here(
-        "held", "done", str(made), "--claim", "1", "--reason", "found it", "--result", '"ch_7"', "--json",
+        "held", "done", str(made), "--claim", "1", "--revision", str(one["revision"]),
+        "--reason", "found it", "--result", '"ch_7"', "--json",
         SEMEL_WHO="ann@desk",
     ).json()  # fmt: skip
     assert (done["act"], done["before"], done["after"], done["claim"]) == ("done", "held", "completed", 1)
@@ -214,6 +223,24 @@ def test_a_terminal_decides_on_what_it_shows(inbox: Inbox, tmp_path: Path, meanw
         terminal.type("y\n")
         assert terminal.end() == 1
         assert inbox.get(made).operation.state is State.COMPLETED
+
+
+@pytest.mark.parametrize("inbox", ["postgresql"], indirect=True)
+def test_a_terminal_shows_what_changed_and_asks_again(inbox: Inbox, tmp_path: Path) -> None:
+    made, request = inbox.make("held")
+    terminal = Terminal("held", "redo", str(made), "--reason", "not there", directory=tmp_path, url=inbox.url)
+    terminal.wait_for("Redo this operation?")
+    inbox.run(uncertain(request, error="TimeoutError: no answer"))
+    terminal.text = ""
+    terminal.type("y\n")
+    terminal.wait_for("Redo this operation?")
+    assert "It has changed since it was shown:" in terminal.text
+    assert "TimeoutError: no answer" in terminal.text
+    assert "semel held" not in terminal.text
+    assert inbox.get(made).operation.state is State.HELD
+    terminal.type("y\n")
+    assert terminal.end() == 0
+    assert inbox.get(made).operation.state is State.RELEASED
 
 
 def test_a_terminal_that_says_no_changes_nothing(beside: Inbox, tmp_path: Path) -> None:

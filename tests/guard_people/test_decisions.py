@@ -14,7 +14,7 @@ from semel.errors import ConfigurationError, NotFound, WrongState
 from semel.operate.held import Resolved, abandon, done, redact, redo
 from semel.store.guard_begin import begin_known
 from semel.store.guard_end import act as pass_point
-from semel.store.guard_end import complete, complete_late, release
+from semel.store.guard_end import complete, complete_late, release, uncertain
 from semel.store.guard_request import Lost, Written
 
 ACTS: dict[str, Callable[..., Resolved]] = {"done": done, "redo": redo, "abandon": abandon}
@@ -27,6 +27,38 @@ ALLOWED = {
     "completed": (),
 }
 """The table H of moves: what a person may do in each state."""
+
+
+@pytest.mark.parametrize("name", list(ACTS))
+@pytest.mark.parametrize("state", ["stale", "held"])
+def test_what_the_same_attempt_wrote_since_it_was_shown_is_to_be_looked_at(
+    inbox: Inbox, state: str, name: str
+) -> None:
+    """Its claim number is the same: it woke, acted and died; or it came back to a held one and said how it had ended."""
+    made, request = inbox.make(state)
+    shown = inbox.get(made).operation
+    if state == "stale":
+        assert inbox.run(pass_point(request))
+        inbox.shift(made, "lease_until", 760)
+    else:
+        assert isinstance(inbox.run(uncertain(request, error="TimeoutError")), Lost)
+    now = inbox.get(made).operation
+    assert (now.claim, now.state) == (shown.claim, shown.state)
+    options = {"seen_revision": shown.revision}
+    with pytest.raises(WrongState, match="it was written since it was shown") as caught:
+        inbox.act(ACTS[name], made, shown.claim, ME, "I looked", **options)
+    assert "show" in caught.value.remedy
+    assert inbox.get(made).operation == now
+    assert inbox.events(made)[-1] == ("refused", ME, "I looked")
+    inbox.act(ACTS[name], made, now.claim, ME, "I looked again", seen_revision=now.revision)
+    assert inbox.events(made)[-1] == (name, ME, "I looked again")
+
+
+def test_a_decision_by_the_claim_alone_does_not_notice_it(inbox: Inbox) -> None:
+    made, request = inbox.make("held")
+    shown = inbox.get(made).operation
+    inbox.run(uncertain(request, error="TimeoutError"))
+    assert inbox.act(redo, made, shown.claim, ME, "I looked").after is State.RELEASED
 
 
 @pytest.mark.parametrize("name", list(ACTS))

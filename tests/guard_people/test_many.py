@@ -20,6 +20,7 @@ from semel.operate.held import done
 from semel.operate.held_many import decide_many, purge_operation_events, purge_operations
 from semel.store.faults import LockBusy
 from semel.store.guard_begin import begin_known, begin_new
+from semel.store.guard_end import uncertain
 from semel.store.guard_request import Again
 from semel.store.guard_upkeep import purge_completed, purge_released
 from semel.store.guard_upkeep import purge_operation_events as purge_window
@@ -59,6 +60,23 @@ def test_a_filter_decides_what_matches(inbox: Inbox, monkeypatch: pytest.MonkeyP
         State.COMPLETED,
     ]
     assert all(inbox.events(made)[-1] == ("abandon", ME, "too late") for made in matching)
+
+
+def test_what_was_written_since_it_was_listed_is_left(inbox: Inbox) -> None:
+    """The same attempt comes back while others are decided: its claim is the same, and what is known is not."""
+    first, request = inbox.make("held")
+    second, _ = inbox.make("held")
+
+    def come_back(done: int, total: int) -> None:
+        if done == 1:
+            inbox.run(uncertain(request, error="TimeoutError"))
+
+    wanted = OperationFilter(job_type="charge")
+    many = inbox.act(decide_many, wanted, Act.REDO, who=ME, why="not there", progress=come_back)
+    assert (many.matched, many.changed) == (2, 1)
+    assert "it was written since it was shown" in many.left[0]
+    states = [inbox.get(made).operation.state for made in (first, second)]
+    assert states == [State.HELD, State.RELEASED]
 
 
 def test_a_filter_can_take_stale_claims(inbox: Inbox) -> None:

@@ -1,7 +1,8 @@
-"""Two and eight processes at once, 100 rounds that truly overlap."""
+"""Two and eight processes at once, 100 rounds that truly overlap; ``SEMEL_TEST_ROUNDS`` for another number."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,7 @@ from tests.guard_crash.actors import Delivery
 from tests.guard_crash.world import World
 from tests.guard_races.rounds import DWELL, Rival, Turn, overlap, play
 
-ROUNDS = 100
-MOST = 4 * ROUNDS
+ROUNDS = int(os.environ.get("SEMEL_TEST_ROUNDS", "100"))
 DEFINED = {"acted", "repeat", "InProgress", "Busy"}
 
 

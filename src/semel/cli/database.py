@@ -91,7 +91,7 @@ def url(directory: Directory = None) -> None:
 def psql(ctx: typer.Context, directory: Directory = None) -> None:
     """Open psql on the server.
 
-    semel's schema comes first in the search path; further words go to psql.
+    Tables are found in public and in semel's schema, and made in public; further words go to psql.
 
     Example: semel db psql -c "INSERT INTO jobs (kind) VALUES ('hello')"
     """
@@ -100,7 +100,7 @@ def psql(ctx: typer.Context, directory: Directory = None) -> None:
         typer.echo("Error: The embedded server does not run.\n  Run: semel db start", err=True)
         raise typer.Exit(UNREACHABLE)
     command = [*server.psql_command(), *ctx.args]
-    os.environ.setdefault("PGOPTIONS", f"-c search_path={DEFAULT_SCHEMA},public")
+    os.environ.setdefault("PGOPTIONS", f"-c search_path=public,{DEFAULT_SCHEMA}")
     sys.stdout.flush()
     os.execvp(command[0], command)  # noqa: S606 - the program is the server's own, no shell
 

@@ -43,7 +43,7 @@ Act 1, the queue: 20 people sign up, each in one transaction with the job that s
 The mail server refuses half of the attempts, the worker is killed (SIGKILL) while jobs run, and one job gives up and is
 re-queued by SQL. Act 2, the guard: a shop charges 20 orders at a payment provider; workers are killed after the claim and
 after the charge, answers are lost; first without the guard, then with each policy, beside what each promised beforehand.
-All on a PostgreSQL of its own in a temporary folder. It ends by itself, in about a minute.
+All on a PostgreSQL of its own in a temporary folder. It ends by itself, in less than a minute.
 """
 
 

@@ -33,7 +33,7 @@ def explain(error: Exception) -> int | None:
     from semel.errors import SemelError
 
     if isinstance(error, SemelError):
-        show(error.happened, error.holds, error.remedy)
+        show(error.happened, error.holds, error.remedy, code=error.code)
         return exit_code(error)
     if isinstance(error, UnicodeError):
         show("What was given is not text: it has bytes that are no UTF-8.", "", "Check the arguments.")
@@ -42,17 +42,22 @@ def explain(error: Exception) -> int | None:
         show("A number or a date is too large.", f"({error})", "Check the arguments.")
         return USAGE
     if any(kind.__name__ == "DataError" for kind in type(error).__mro__):
-        show(f"The database takes no such value: {str(error).strip().splitlines()[0]}.", "", "More: --debug")
+        show(
+            f"The database takes no such value: {str(error).strip().splitlines()[0]}.",
+            "",
+            "More: semel --debug …",
+        )
         return USAGE
     if getattr(error, "sqlstate", None) is not None:
-        show(f"The database refused: {str(error).strip().splitlines()[0]}.", "", "More: --debug")
+        show(f"The database refused: {str(error).strip().splitlines()[0]}.", "", "More: semel --debug …")
         return UNREACHABLE
     return None
 
 
-def show(happened: str, holds: str, remedy: str) -> None:
-    """One error, on stderr: what happened, what is stored, and on a line of its own the way out."""
-    typer.echo(f"Error: {' '.join(part for part in (happened, holds) if part)}", err=True)
+def show(happened: str, holds: str, remedy: str, *, code: str = "") -> None:
+    """One error, on stderr: what happened, what is stored, its code, and on a line of its own the way out."""
+    mark = f"[{code}]" if code else ""
+    typer.echo(f"Error: {' '.join(part for part in (happened, holds, mark) if part)}", err=True)
     if remedy:
         typer.echo(f"  {remedy}", err=True)
 

@@ -20,14 +20,14 @@ from semel.cli.operation_choices import (
     Reason,
     build_operation_filter,
 )
-from semel.cli.operation_output import find_job_beside, print_operation, print_page
+from semel.cli.operation_output import find_job_beside, print_changes, print_operation, print_page
 from semel.cli.operations import show
 from semel.cli.output import print_json, progress_bar
 from semel.cli.reports import Before, Limit
 from semel.cli.resending import CeleryApp, find_resenders
 
 if TYPE_CHECKING:
-    from semel.core.operation_report import OperationFilter
+    from semel.core.operation_report import OperationFilter, OperationRecord
     from semel.core.people import Act
     from semel.operate.held import Resolved
     from semel.operate.held_many import ManyResolved
@@ -41,6 +41,12 @@ ClaimNumber = Annotated[
     int | None,
     typer.Option(
         "--claim", metavar="N", help="The claim number that you were shown: the decision is about that."
+    ),
+]
+RevisionNumber = Annotated[
+    int | None,
+    typer.Option(
+        "--revision", metavar="N", help="The revision that you were shown: nothing may be written since."
     ),
 ]
 Stale = Annotated[
@@ -85,6 +91,7 @@ def done(
     reason: Reason,
     operation_id: Id = None,
     claim: ClaimNumber = None,
+    revision: RevisionNumber = None,
     result: ResultText = None,
     job_type: JobType = None,
     scope: InScope = None,
@@ -101,14 +108,23 @@ def done(
 ) -> None:
     """Say that the effect happened: the operation is completed.
 
-    One by its id and the claim number that was shown, or all held ones that match a filter. Its job on the semel
-    queue is done in the same commit.
+    One by its id, with the claim number and the revision that were shown, or all held ones that match a filter. Its
+    job on the semel queue is done in the same commit.
 
-    Example: semel held done 42 --claim 3 --reason "the charge is in the provider's list"
+    Example: semel held done 42 --claim 3 --revision 7 --reason "the charge is in the provider's list"
     """
     wanted = _wanted(stale, job_type, scope, label, (older, newer))
     task = _Task(
-        "done", reason, who, operation_id, claim, wanted, everything, dry_run, as_json, result=result
+        "done",
+        reason,
+        who,
+        operation_id,
+        (claim, revision),
+        wanted,
+        everything,
+        dry_run,
+        as_json,
+        result=result,
     )
     _carry_out(task, database, schema)
 
@@ -117,6 +133,7 @@ def redo(
     reason: Reason,
     operation_id: Id = None,
     claim: ClaimNumber = None,
+    revision: RevisionNumber = None,
     new_reference: NewReference = False,
     job_type: JobType = None,
     scope: InScope = None,
@@ -138,7 +155,7 @@ def redo(
     there. A paused worker that wakes inside its
     call can still double the effect: look at the lease and the last sign of life first.
 
-    Example: semel held redo 42 --claim 3 --reason "the provider has no such charge"
+    Example: semel held redo 42 --claim 3 --revision 7 --reason "the provider has no such charge"
     """
     wanted = _wanted(stale, job_type, scope, label, (older, newer))
     task = _Task(
@@ -146,7 +163,7 @@ def redo(
         reason,
         who,
         operation_id,
-        claim,
+        (claim, revision),
         wanted,
         everything,
         dry_run,
@@ -161,6 +178,7 @@ def abandon(
     reason: Reason,
     operation_id: Id = None,
     claim: ClaimNumber = None,
+    revision: RevisionNumber = None,
     job_type: JobType = None,
     scope: InScope = None,
     label: Label = None,
@@ -181,7 +199,9 @@ def abandon(
     Example: semel held abandon --job-type nightly-mail --older "7 days" --reason "too late now" --dry-run
     """
     wanted = _wanted(stale, job_type, scope, label, (older, newer))
-    task = _Task("abandon", reason, who, operation_id, claim, wanted, everything, dry_run, as_json)
+    task = _Task(
+        "abandon", reason, who, operation_id, (claim, revision), wanted, everything, dry_run, as_json
+    )
     _carry_out(task, database, schema)
 
 
@@ -191,7 +211,8 @@ class _Task:
     reason: str
     who: str | None
     operation_id: int | None
-    claim: int | None
+    shown: tuple[int | None, int | None]
+    """The claim number and the revision that were shown."""
     wanted: OperationFilter
     everything: bool
     dry_run: bool
@@ -251,8 +272,12 @@ def _check(task: _Task) -> None:
     if task.operation_id is not None:
         if task.wanted.narrow or task.everything or task.dry_run:
             raise ConfigurationError("An id was given and a filter too.", remedy="Give one of them.")
-    elif task.claim is not None or task.result is not None:
-        raise ConfigurationError("--claim and --result are about one operation.", remedy="Give its id.")
+        if task.shown[0] is None and task.shown[1] is not None:
+            raise ConfigurationError("--revision goes with --claim.", remedy="Give both, as they were shown.")
+    elif task.shown != (None, None) or task.result is not None:
+        raise ConfigurationError(
+            "--claim, --revision and --result are about one operation.", remedy="Give its id."
+        )
     elif not task.wanted.narrow and not task.everything:
         raise ConfigurationError(
             "Neither an id nor a filter was given.",
@@ -261,15 +286,38 @@ def _check(task: _Task) -> None:
 
 
 def _resolve_one(session: Session, task: _Task, act: Act, operation_id: int) -> Resolved:
+    claim, revision = task.shown
+    if claim is not None:
+        return _decide(session, task, act, operation_id, claim, revision)
+    from semel.errors import WrongState
+
+    shown = _show(session, task, operation_id)
+    while True:
+        typer.confirm(f"{task.act.capitalize()} this operation?", abort=True)
+        one = shown.operation
+        try:
+            return _decide(session, task, act, operation_id, one.claim, one.revision)
+        except WrongState:
+            now = _find(session, operation_id)
+            if now.operation.revision != one.revision:
+                print_changes(shown, now)
+            if now.operation.revision == one.revision or not now.operation.waits(now.as_of):
+                raise
+            shown = now
+
+
+def _decide(
+    session: Session, task: _Task, act: Act, operation_id: int, claim: int, revision: int | None
+) -> Resolved:
     from semel.guard.declaration import make_reference
     from semel.operate.held import resolve
     from semel.store.guard_people import Decision
 
-    claim = task.claim if task.claim is not None else _confirm(session, task, operation_id)
     decision = Decision(
         operation_id=operation_id,
         act=act,
         seen=claim,
+        revision=revision,
         who=name_person(task.who),
         why=task.reason,
         new_reference=make_reference() if task.new_reference else None,
@@ -278,24 +326,30 @@ def _resolve_one(session: Session, task: _Task, act: Act, operation_id: int) -> 
     return resolve(session, decision, task.resenders)
 
 
-def _confirm(session: Session, task: _Task, operation_id: int) -> int:
-    """Show the operation and ask; the answer is about the claim that was shown."""
-    from semel.errors import ConfigurationError, NotFound
-    from semel.store.guard_views import find_operation
-    from semel.store.run import run
+def _show(session: Session, task: _Task, operation_id: int) -> OperationRecord:
+    """Show the operation in a terminal; the yes that follows is about what was shown."""
+    from semel.errors import ConfigurationError
 
     if task.as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigurationError(
             "--claim is missing.",
             holds="Nothing was changed.",
-            remedy=f"Give the claim number that you decide on: semel held show {operation_id}",
+            remedy=f"Give the claim number that you decide on, and the revision: semel held show {operation_id}",
         )
+    record = _find(session, operation_id)
+    print_operation(record, find_job_beside(session, record), as_json=False)
+    return record
+
+
+def _find(session: Session, operation_id: int) -> OperationRecord:
+    from semel.errors import NotFound
+    from semel.store.guard_views import find_operation
+    from semel.store.run import run
+
     record = run(find_operation(operation_id), session)
     if record is None:
         raise NotFound(f"There is no operation {operation_id}.", remedy="See: semel held list")
-    print_operation(record, find_job_beside(session, record), as_json=False)
-    typer.confirm(f"{task.act.capitalize()} this operation?", abort=True)
-    return record.operation.claim
+    return record
 
 
 def _read_json(text: str) -> Any:

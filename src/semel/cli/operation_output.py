@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from semel.core.report import JobRecord
     from semel.store.run import Session
 
-HEADINGS = ("id", "job type", "operation", "state", "claim", "effect", "changed", "why, or last error")
+HEADINGS = (
+    "id",
+    "job type",
+    "operation",
+    "state",
+    "claim",
+    "revision",
+    "effect",
+    "changed",
+    "why, or last error",
+)
 
 
 def print_page(page: OperationPage, *, as_json: bool, nothing: str) -> None:
@@ -39,6 +49,7 @@ def _line(one: OperationSummary, now: datetime) -> tuple[str, ...]:
         f"{place}{one.name}",
         one.condition(now),
         str(one.claim),
+        str(one.revision),
         one.effect,
         ago(one.changed_at, now),
         why.splitlines()[0] if why else "",
@@ -70,10 +81,18 @@ def print_operation(record: OperationRecord, job: JobRecord | None, *, as_json: 
     typer.echo("\n".join(map(printable_lines, lines)))
 
 
+def print_changes(shown: OperationRecord, now: OperationRecord) -> None:
+    """What is otherwise than it was shown: the lines that differ, and what came to its history."""
+    known = {*_describe(shown), *_describe_events(shown)}
+    lines = [line for line in (*_describe(now), *_describe_events(now)) if line not in known]
+    typer.echo("\n".join(["It has changed since it was shown:", *map(printable_lines, lines)]))
+
+
 def _describe(record: OperationRecord) -> list[str]:
     one, now = record.operation, record.as_of
     place = f" in {one.scope}" if one.scope else ""
-    lines = [f"Operation {one.id}: {one.job_type} {one.name}{place}, {one.condition(now)}, claim {one.claim}"]
+    head = f"Operation {one.id}: {one.job_type} {one.name}{place}, {one.condition(now)}"
+    lines = [f"{head}, claim {one.claim}, revision {one.revision}"]
     facts: list[tuple[str, Any]] = [
         ("held", one.held_reason),
         ("effect", one.effect),
@@ -130,10 +149,10 @@ def _describe_events(record: OperationRecord) -> list[str]:
 
 
 def _advise(record: OperationRecord) -> list[str]:
-    one, condition = record.operation, record.operation.condition(record.as_of)
-    if condition not in ("held", "stale", "released, unclaimed"):
+    one = record.operation
+    if not one.waits(record.as_of):
         return []
-    tail = f'{one.id} --claim {one.claim} --reason "…"'
+    tail = f'{one.id} --claim {one.claim} --revision {one.revision} --reason "…"'
     return [
         "Did it happen? Look in the outside system for the reference. Then:",
         f"  it did        semel held done {tail}",

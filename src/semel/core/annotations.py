@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -13,6 +13,7 @@ import msgspec
 
 from semel.errors import ConfigurationError
 
+_NO_KEYS = (float, complex, bytes, bytearray, list, tuple, dict, set, frozenset)
 _Aware = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
@@ -24,17 +25,53 @@ def resolve(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     """
     if parameter.annotation is parameter.empty:
         return Any
-    holder = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    return _sharpen(_evaluate(function, parameter.name, parameter.annotation))
+
+
+def find_part_without_key(function: Callable[..., Any], names: Iterable[str]) -> tuple[str, str] | None:
+    """The first of these parameters (or ``return``) that is annotated with what makes no key, such as a float, and the type.
+
+    What cannot be resolved passes: its values are looked at when they come.
+    """
+    annotations = getattr(_plain_function(function), "__annotations__", {})
+    for name in names:
+        try:
+            found = _evaluate(function, name, annotations[name])
+        except (KeyError, ConfigurationError):
+            continue
+        parts = get_args(found) if name == "return" and get_origin(found) is tuple else (found,)
+        for part in parts:
+            kind = _makes_no_key(part)
+            if kind:
+                return name, kind
+    return None
+
+
+def _makes_no_key(annotation: Any) -> str:
+    """The type, among those that it names, whose values never make a key; None stands for an argument that is not given."""
+    annotation = getattr(annotation, "__supertype__", annotation)  # NewType
+    annotation = getattr(annotation, "__value__", annotation)  # type X = …
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _makes_no_key(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return next((found for each in get_args(annotation) if (found := _makes_no_key(each))), "")
+    kind = origin or annotation
+    return kind.__name__ if isinstance(kind, type) and issubclass(kind, _NO_KEYS) else ""
+
+
+def _evaluate(function: Callable[..., Any], name: str, annotation: Any) -> Any:
+    holder = types.SimpleNamespace(__annotations__={name: annotation})
     plain = _plain_function(function)
     try:
         hints = get_type_hints(holder, globalns=getattr(plain, "__globals__", {}), include_extras=True)
     except Exception as error:  # an annotation is an expression: evaluating it may raise anything
         raise ConfigurationError(
-            f"The annotation of parameter {parameter.name!r} of {getattr(plain, '__qualname__', plain)}, "
-            f"{parameter.annotation!r}, cannot be resolved: {error}.",
+            f"The annotation of parameter {name!r} of {getattr(plain, '__qualname__', plain)}, "
+            f"{annotation!r}, cannot be resolved: {error}.",
             remedy="Import its types at the top of the module, outside TYPE_CHECKING.",
         ) from error
-    return _sharpen(hints[parameter.name])
+    return hints[name]
 
 
 def unsupported(annotation: Any) -> str:

@@ -101,6 +101,10 @@ class OperationSummary:
                 return f"completed ({self.outcome})"
         return self.state.value
 
+    def waits(self, now: datetime) -> bool:
+        """Whether it waits for somebody: a person can decide about it in every way."""
+        return self.condition(now) in ("held", "stale", "released, unclaimed")
+
     def last_sign(self) -> datetime:
         """The last time that an attempt is known to have been alive."""
         known = [self.claimed_at, self.acting_at, self.changed_at if self.state is State.CLAIMED else None]

@@ -242,7 +242,7 @@ def _stale(record: Record, effect: Effect, longest_run: timedelta, limits: Limit
         return _take_over("nothing can have happened")
     match effect:
         case Row() | Hold():
-            return _hold("its worker ended after the point of no return")
+            return _hold(_how_it_ended(record))
         case ProviderKey(then=then):
             if _within_window(record, effect, longest_run):
                 return _take_over("sent again with the same reference")
@@ -259,6 +259,13 @@ def _stale(record: Record, effect: Effect, longest_run: timedelta, limits: Limit
             return Decision(move=Move.MISS, reply=Reply.REPEAT, event="missed", reason="a miss is accepted")
         case Lookup():
             return _look(record, effect)
+
+
+def _how_it_ended(record: Record) -> str:
+    """A claim past its point of no return: with an error, which its end noted, or with its worker."""
+    if record.unsure and record.unsure_for is not None and record.last_error:
+        return f"its handler raised after the point of no return: {record.last_error.splitlines()[0][:200]}"
+    return "its worker ended after the point of no return"
 
 
 def _look(record: Record, lookup: Lookup) -> Decision:

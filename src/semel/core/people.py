@@ -1,6 +1,7 @@
 """What a person decides about an operation whose effect is uncertain, and when the decision applies.
 
-The person was shown a claim number; it only rises, so a decision about another number is about something that is no more.
+The person was shown a claim number and a revision; both only rise. Another claim number means another attempt; another
+revision, that something was written since: the same attempt may have gone on, and acted.
 """
 
 from __future__ import annotations
@@ -31,14 +32,25 @@ class Act(StrEnum):
         return Outcome.ABANDONED if self is Act.ABANDON else Outcome.BY_PERSON
 
 
-def refusal(record: Record, act: Act, *, seen: int, waiting: float) -> str | None:
-    """Why a decision does not apply to the record now; None where it does.
+def refusal(
+    record: Record, act: Act, *, seen: int, revision: int | None = None, waiting: float
+) -> str | None:
+    """Why a decision does not apply to the record now; None where it does. Without a revision, the claim alone counts.
 
     ``waiting`` is for how many seconds nothing was written about it: a released operation that nobody claims for a while
     may be sent again.
     """
     if record.claim != seen:
         return f"it has claim {record.claim} now, no longer {seen}"
+    reason = _state_forbids(record, act, waiting)
+    if reason is None and revision is not None and record.revision != revision:
+        return (
+            f"it was written since it was shown: it has revision {record.revision} now, no longer {revision}"
+        )
+    return reason
+
+
+def _state_forbids(record: Record, act: Act, waiting: float) -> str | None:
     if person_may(record, act.value):
         return None
     match record.state:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from semel.core.states import Status
 from semel.errors import ConfigurationError
 
 When: TypeAlias = datetime | timedelta
 """An instant, or how long ago on the database's clock."""
+
+
+DEEPEST: Final = 100
+"""Levels of stored JSON that are read; what others have stored may have thousands, which no reader of JSON takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,8 @@ class JobRecord:
 
     as_of: datetime
     job: JobSummary
-    payload: dict[str, Any]
+    payload: Any
+    """A dict; or its text, where nothing can read it (`read_json`). So are ``result`` and ``meta``."""
     result: Any
     errors: tuple[dict[str, Any], ...]
     """The last ten attempts', oldest first: attempt, at, type, message, traceback, reason where known."""
@@ -161,3 +168,30 @@ class Overview:
     as_of: datetime
     queues: tuple[QueueCounts, ...]
     history: tuple[HistoryDaySummary, ...] = field(default=())
+
+
+def read_json(text: str | None) -> Any:
+    """Stored JSON as people are shown it: its value, or its text, where it is nested too deep or has a giant number."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (RecursionError, ValueError):
+        return text
+    return value if _is_shallow(value) else text
+
+
+def _is_shallow(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [child for each in level for child in _children(each)]
+        if not level:
+            return True
+    return False
+
+
+def _children(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value

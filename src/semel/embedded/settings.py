@@ -26,6 +26,8 @@ def server_settings(socket_directory: str, port: int | None, chosen: Mapping[str
         "logging_collector": "off",
         "log_destination": "stderr",
         "log_line_prefix": "%m [%p] ",
+        # Not "$user" first: that is semel's schema here, by the user's name, and the user's own tables go elsewhere.
+        "search_path": "public",
         **chosen,
         "listen_addresses": "" if port is None else "127.0.0.1",
         "port": str(DEFAULT_PORT if port is None else port),

@@ -7,21 +7,23 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeAlias
 
 from semel.guard.operation import Handle
 from semel.store.guard_end import extend
 from semel.store.statement import Operation
 
+Ask: TypeAlias = Callable[[Operation[bool]], bool]
 logger = logging.getLogger("semel.guard")
 
 
 class Beat:
     """One thread for all operations of a `Once`; it ends when nothing is kept. Each is kept for its longest run at most."""
 
-    def __init__(self, ask: Callable[[Operation[bool]], bool]) -> None:
-        self._ask = ask
+    def __init__(self, asking: Callable[[], AbstractContextManager[Ask]]) -> None:
+        self._asking = asking
+        """What the thread asks with, for as long as it runs."""
         self._start()
 
     def _start(self) -> None:
@@ -55,20 +57,21 @@ class Beat:
                 self._lock.notify()
 
     def _run(self) -> None:
-        while True:
-            with self._lock:
-                if not self._kept:
-                    self._thread = None
-                    return
-                wait = min(due for due, _ in self._kept.values()) - time.monotonic()
-                if wait > 0:
-                    self._lock.wait(wait)
-                now = time.monotonic()
-                due = [handle for handle, (at, _) in self._kept.items() if at <= now]
-            for handle in due:
-                self._extend(handle)
+        with self._asking() as ask:
+            while True:
+                with self._lock:
+                    if not self._kept:
+                        self._thread = None
+                        return
+                    wait = min(due for due, _ in self._kept.values()) - time.monotonic()
+                    if wait > 0:
+                        self._lock.wait(wait)
+                    now = time.monotonic()
+                    due = [handle for handle, (at, _) in self._kept.items() if at <= now]
+                for handle in due:
+                    self._extend(handle, ask)
 
-    def _extend(self, handle: Handle) -> None:
+    def _extend(self, handle: Handle, ask: Ask) -> None:
         held: Any = True
         asked = time.monotonic()
         alone = None if handle.beside is None else handle.beside.lost()
@@ -76,7 +79,7 @@ class Beat:
             self._end(handle, alone)
             return
         try:
-            held = self._ask(extend(handle.request))
+            held = ask(extend(handle.request))
         except Exception as error:  # whatever it is, the other handles are still to be kept
             logger.warning("%s: its lease could not be extended: %s", handle.declaration.job_type, error)
         else:

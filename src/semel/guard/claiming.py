@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
@@ -12,7 +13,7 @@ from semel.core.effects import Row
 from semel.errors import ConfigurationError
 from semel.guard.declaration import Arguments, Declaration
 from semel.guard.delivery import Repeat, deliver, lookup_of
-from semel.guard.flow import Ask, Call, step_async
+from semel.guard.flow import Ask, Call, drive, drive_async, has_ended, step_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Place
 
@@ -64,6 +65,11 @@ class _Paused(Generic[Kind]):
         )
         return self.flow
 
+    def begin(self, step: Ask | Call) -> None:
+        """Tell the flow that its handler begins: from here on an exception is the block's."""
+        assert isinstance(step, Call)
+        step.function()
+
     def repeated(self, repeat: Repeat, ask: Any) -> Kind:
         """A handle for a repeat: it has the stored result, and its `acting` is refused."""
         handle = self.kind.repeat_of(self.declaration, ask, repeat.result)
@@ -85,10 +91,16 @@ class Claim(_Paused[Operation]):
             step = next(flow)
             while isinstance(step, Ask) or self.handle is None:
                 step = self._advance(flow, step)
+            self.kept.enter_context(self.place.keep(self.handle))
+            self.begin(step)
+            return self.handle
         except StopIteration as stop:
             return self.repeated(stop.value, self.place.ask)
-        self.kept.enter_context(self.place.keep(self.handle))
-        return self.handle
+        except BaseException as error:
+            self.kept.close()
+            if not has_ended(flow):  # an interrupt between two steps
+                drive(flow, self.place.ask, partial(flow.throw, error))
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -127,10 +139,16 @@ class AsyncClaim(_Paused[AsyncOperation]):
             step = next(flow)
             while isinstance(step, Ask) or self.handle is None:
                 step = await self._advance(flow, step)
+            self.kept.enter_context(self.place.keep(self.handle))
+            self.begin(step)
+            return self.handle
         except (StopIteration, _Ended) as stop:
             return self.repeated(stop.value, self.place.ask_async)
-        self.kept.enter_context(self.place.keep(self.handle))
-        return self.handle
+        except BaseException as error:
+            self.kept.close()
+            if not has_ended(flow):  # an interrupt between two steps
+                await drive_async(flow, self.place.ask_async, partial(flow.throw, error))
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from semel.core.effects import Answer, Found, Lookup, ProviderKey
@@ -63,18 +64,30 @@ def deliver(
 ) -> Flow[Any]:
     """One delivery of an outside effect. Returns the handler's result or a `Repeat`; raises the other answers."""
     request = yield from _current(requests, beyond)
-    try:
+    called: list[Handle] = []
+
+    def call(handle: Handle) -> Any:
+        called.append(handle)
+        return handler(handle)
+
+    try:  # from the claim to the act without a gap: an interrupt can come between any two steps
         begun = yield from _begin(request)
-    except (Exception, GeneratorExit):
+        if begun.reply is Reply.LOOK:
+            begun = yield from _look(declaration, request, begun, find)
+        if begun.reply is not Reply.ACT:
+            return answer(declaration, request, begun)
+        handle = make_handle(request, begun)
+        result = yield Call(partial(call, handle))
+        _require_act(declaration, handle)
+    except GeneratorExit:  # nobody drives this flow any more, so nothing can be written: the lease decides
         raise
-    except BaseException as error:  # an interrupt or a cancellation: the claim may be there all the same
-        yield from give_back(request, _shown(error))
+    except BaseException as error:
+        if called:
+            yield from _failed(declaration, called[0], error)
+        elif not isinstance(error, Exception):  # an interrupt: the claim may be there all the same
+            yield from give_back(request, _shown(error))
         raise
-    if begun.reply is Reply.LOOK:
-        begun = yield from _look(declaration, request, begun, find)
-    if begun.reply is not Reply.ACT:
-        return answer(declaration, request, begun)
-    return (yield from _act(declaration, make_handle(request, begun), handler))
+    return (yield from handle._finish(result))  # noqa: SLF001
 
 
 def deliver_row(
@@ -227,20 +240,12 @@ def _look(
     return told
 
 
-def _act(declaration: Declaration, handle: Handle, handler: Handler) -> Flow[Any]:
-    try:
-        result = yield Call(lambda: handler(handle))
-        if declaration.acting == "explicit" and not handle.completed and not handle._acted:  # noqa: SLF001
-            raise ConfigurationError(
-                f"{declaration.job_type} returned without op.acting() or op.done().",
-                remedy='Call the outside system inside "with op.acting():", or declare acting="from_start".',
-            )
-    except GeneratorExit:  # nobody drives this flow any more, so nothing can be written: the lease decides
-        raise
-    except BaseException as error:
-        yield from _failed(declaration, handle, error)
-        raise
-    return (yield from handle._finish(result))  # noqa: SLF001
+def _require_act(declaration: Declaration, handle: Handle) -> None:
+    if declaration.acting == "explicit" and not handle.completed and not handle._acted:  # noqa: SLF001
+        raise ConfigurationError(
+            f"{declaration.job_type} returned without op.acting() or op.done().",
+            remedy='Call the outside system inside "with op.acting():", or declare acting="from_start".',
+        )
 
 
 def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> Flow[None]:

@@ -7,6 +7,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from semel.store.faults import LockBusy
@@ -32,6 +33,7 @@ class Call:
 
 
 Flow = Generator[Ask | Call, Any, Answer]
+Move = Callable[[], Ask | Call]
 AskStore = Callable[[Operation[Any]], Any]
 AskStoreAsync = Callable[[Operation[Any]], Awaitable[Any]]
 
@@ -46,36 +48,50 @@ def patiently(operation: Operation[Answer]) -> Flow[Answer]:
     return (yield Ask(operation))  # type: ignore[no-any-return]
 
 
-def drive(flow: Flow[Answer], ask: AskStore) -> Answer:
-    """Run a flow to its end."""
-    try:
-        step = next(flow)
-        while True:
-            try:
+def drive(flow: Flow[Answer], ask: AskStore, begin: Move | None = None) -> Answer:
+    """Run a flow to its end. What interrupts the driver itself, between two steps, is raised in the flow too.
+
+    ``begin`` is the first move, where it is another than the flow's start.
+    """
+    move = begin or partial(next, flow)
+    while True:
+        try:
+            while True:
+                step = move()
                 answer = ask(step.operation) if isinstance(step, Ask) else step.function()
-            except BaseException as error:
-                step = flow.throw(error)
+                move = partial(flow.send, answer)
+        except BaseException as error:
+            if not has_ended(flow):
+                move = partial(flow.throw, error)
+            elif isinstance(error, StopIteration):
+                result: Answer = error.value
+                return result
             else:
-                step = flow.send(answer)
-    except StopIteration as stop:
-        result: Answer = stop.value
-        return result
+                raise
 
 
-async def drive_async(flow: Flow[Answer], ask: AskStoreAsync) -> Answer:
+async def drive_async(flow: Flow[Answer], ask: AskStoreAsync, begin: Move | None = None) -> Answer:
     """`drive`, for asyncio. A cancellation reaches the user's code; what the flow writes after it is shielded."""
-    try:
-        step = next(flow)
-        while True:
-            try:
+    move = begin or partial(next, flow)
+    while True:
+        try:
+            while True:
+                step = move()
                 answer = await step_async(step, ask)
-            except BaseException as error:
-                step = flow.throw(error)
+                move = partial(flow.send, answer)
+        except BaseException as error:
+            if not has_ended(flow):
+                move = partial(flow.throw, error)
+            elif isinstance(error, StopIteration):
+                result: Answer = error.value
+                return result
             else:
-                step = flow.send(answer)
-    except StopIteration as stop:
-        result: Answer = stop.value
-        return result
+                raise
+
+
+def has_ended(flow: Flow[Any]) -> bool:
+    """Whether nothing of it is left to run: then an error is the flow's own."""
+    return inspect.getgeneratorstate(flow) == inspect.GEN_CLOSED
 
 
 async def step_async(step: Ask | Call, ask: AskStoreAsync) -> Any:

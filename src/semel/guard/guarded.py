@@ -11,8 +11,9 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from semel.core.effects import Row
 from semel.core.results import is_unrun
-from semel.errors import ConfigurationError, UnsafeClaim
+from semel.errors import UnsafeClaim
 from semel.guard.beside import Beside
+from semel.guard.checks import check_names, refuse_parts_without_key, signature_of_callers
 from semel.guard.declaration import Arguments, Declaration
 from semel.guard.delivery import Repeat, Unacted, answer, busy, deliver, deliver_row, lookup_of
 from semel.guard.flow import Flow, drive, drive_async
@@ -63,10 +64,13 @@ class Guarded(Generic[P, R]):
         self.place = place
         self.takes_operation = takes_operation
         self.is_async = inspect.iscoroutinefunction(function)
-        self.signature = _signature(function, int(takes_operation) + filled_in)
+        self.signature = signature_of_callers(
+            declaration, function, takes_operation=takes_operation, filled_in=filled_in
+        )
         self.returns = _returns(function)
         self.__signature__ = self.signature
-        _check(declaration, self.signature, takes_operation)
+        check_names(declaration, self.signature, takes_operation=takes_operation)
+        refuse_parts_without_key(declaration, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(args, kwargs)
@@ -143,6 +147,12 @@ class Guarded(Generic[P, R]):
         )
 
     def _row_flow(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
+        if inside.given is not None:
+            same = self.place.same_database
+            yield from same.require(self.declaration.job_type, inside.given, apart)
+        return (yield from self._row_delivery(delivery, inside, apart))
+
+    def _row_delivery(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
         return deliver_row(
             self.declaration,
             delivery.requests,
@@ -199,43 +209,6 @@ def _busy_where_locked(request: Request) -> Iterator[None]:
         yield
     except LockBusy as error:
         raise busy(request) from error
-
-
-def _signature(function: Callable[..., Any], filled_in: int) -> inspect.Signature:
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if len([each for each in parameters[:filled_in] if each.kind in by_position]) < filled_in:
-        raise ConfigurationError(
-            f"{getattr(function, '__qualname__', function)} takes no operation as its first parameter.",
-            remedy="Write def charge(op: semel.Operation, …), or declare with_operation=False.",
-        )
-    return signature.replace(parameters=parameters[filled_in:])
-
-
-def _check(declaration: Declaration, signature: inspect.Signature, takes_operation: bool) -> None:
-    """What would fail at each call fails where it is declared."""
-    if declaration.acting == "explicit" and not takes_operation:
-        raise ConfigurationError(
-            f'{declaration.job_type} has acting="explicit" and with_operation=False: it could never call op.acting().',
-            remedy='Take the operation as the first parameter, or declare acting="from_start".',
-        )
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values()):
-        return
-    source = declaration.key
-    keyed = () if callable(source) else (source,) if isinstance(source, str) else tuple(source)
-    if not callable(source) and not keyed:
-        raise ConfigurationError(
-            f"{declaration.job_type} has an empty key.",
-            remedy="Name the arguments that say which operation it is.",
-        )
-    for name in (*keyed, *(declaration.payload or ())):
-        if name not in signature.parameters:
-            raise ConfigurationError(
-                f"{declaration.job_type} names {name!r} in its key or payload, which is no parameter of its "
-                "function.",
-                remedy=f"There are: {', '.join(signature.parameters) or 'none'}.",
-            )
 
 
 def _returns(function: Callable[..., Any]) -> Any:

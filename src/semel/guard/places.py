@@ -6,14 +6,16 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from semel.errors import DatabaseUnreachable, RetryTransaction, UnsafeClaim
 from semel.guard.beat import Beat
 from semel.guard.operation import Handle
+from semel.guard.same_database import SameDatabase
 from semel.sql import Catalogue
 from semel.store.open_transactions import (
     describe_open_transaction,
@@ -66,6 +68,8 @@ class Inside:
 
     ask: Callable[[Operation[Any]], Any]
     connection: Any
+    given: Any = None
+    """The session on the caller's connection, where the caller gave one: is it in the guard's database?"""
 
 
 class Place:
@@ -77,7 +81,8 @@ class Place:
         self._own_rows = self._own.beside(MOST_ROWS, "Row() operations")
         self._own_beat = self._own.beside(1, "keeping leases")
         self._catalogue = Catalogue(schema, self._own.dialect)
-        self.beat = Beat(self._ask_beat)
+        self.same_database = SameDatabase(self._own.home, self._own.dialect)
+        self.beat = Beat(self._asking_beat)
         self.inside: ContextVar[Any] = ContextVar("semel_inside", default=None)
         """A test's connection that everything runs on, as savepoints; see `semel.testing.inside_transaction`."""
 
@@ -93,22 +98,28 @@ class Place:
             return run(operation, sync_session_for(inside, self._catalogue))
         return _ask(self._own, operation)
 
-    def _ask_beat(self, operation: Operation[Any]) -> Any:
-        """`ask`, on the one connection that nobody else uses: a lease does not end because others are busy."""
-        return _ask(self._own_beat, operation)
+    @contextmanager
+    def _asking_beat(self) -> Iterator[Callable[[Operation[Any]], Any]]:
+        """`ask`, on the one connection that nobody else uses: a lease does not end because others are busy.
+
+        An async engine gets an event loop of the beat's thread: the handler's own may be busy.
+        """
+        if self._own_beat.is_sync:
+            yield partial(_ask, self._own_beat)
+            return
+        with asyncio.Runner() as runner:
+            try:
+                yield lambda operation: runner.run(_ask_async(self._own_beat, operation))
+            finally:
+                with suppress(Exception):  # whatever the driver raises: nothing more is asked of it
+                    runner.run(self._own_beat.aclose())
 
     async def ask_async(self, operation: Operation[Any]) -> Any:
         """`ask`, for asyncio."""
         inside = self.inside.get()
         if inside is not None:
             return await run_async(operation, async_session_for(inside, self._catalogue))
-        tries = _Tries()
-        while True:
-            try:
-                async with self._own.async_session() as session:
-                    return await run_async(operation, session)
-            except (DatabaseUnreachable, RetryTransaction) as error:
-                await asyncio.sleep(tries.pause_after(error))
+        return await _ask_async(self._own, operation)
 
     def refuse_open_transaction(self, job_type: str) -> None:
         """An outside effect is refused where the caller's transaction is visibly open: it may roll back after the call."""
@@ -133,7 +144,7 @@ class Place:
             with (
                 caller.transaction() if tx is None else nullcontext()
             ):  # a test's: its rollback is not the test's
-                yield Inside(lambda operation: run(operation, caller), given)
+                yield Inside(lambda operation: run(operation, caller), given, self._unproven(caller))
             return
         if isinstance(self.target, str) and is_django_alias(self.target):
             with django_transaction(self.target) as connection:  # the one that the ORM writes on
@@ -152,10 +163,14 @@ class Place:
             caller = async_session_for(given, self._catalogue)
             caller.watch = self._own.watch
             async with caller.transaction() if tx is None else nullcontext():
-                yield Inside(lambda operation: run_async(operation, caller), given)
+                yield Inside(lambda operation: run_async(operation, caller), given, self._unproven(caller))
             return
         async with self._own_rows.async_session() as session, session.transaction():
             yield Inside(lambda operation: run_async(operation, session), session.connection)
+
+    def _unproven(self, caller: Any) -> Any:
+        """In a test's connection the guard's own asks run there too: it is the guard's database."""
+        return caller if self.inside.get() is None else None
 
     def keep(self, handle: Handle) -> AbstractContextManager[None]:
         """Keeps the lease while the block runs; inside a test's connection there is nobody to take over."""
@@ -180,6 +195,16 @@ def _ask(own: OwnSessions, operation: Operation[Any]) -> Any:
                 return run(operation, session)
         except (DatabaseUnreachable, RetryTransaction) as error:
             time.sleep(tries.pause_after(error))
+
+
+async def _ask_async(own: OwnSessions, operation: Operation[Any]) -> Any:
+    tries = _Tries()
+    while True:
+        try:
+            async with own.async_session() as session:
+                return await run_async(operation, session)
+        except (DatabaseUnreachable, RetryTransaction) as error:
+            await asyncio.sleep(tries.pause_after(error))
 
 
 def require_transaction(tx: Any, otherwise: str) -> None:

@@ -22,11 +22,10 @@ def refuse_generators(job_type: str, function: Callable[..., Any]) -> None:
 def refuse_unrun(handle: Handle, result: Any) -> NoReturn:
     """Refuse what a ``def`` returned to be run later, and see to it that it never is.
 
-    Where nothing of it has begun the claim is released, unless ``op.acting()`` was entered; of a future or a task nobody
-    knows how far it came.
+    It is an error like any other: the function itself has run, and one that counts as acting from its start may have acted
+    before it returned this.
     """
-    if _drop(result):
-        handle.passed = handle._acted  # noqa: SLF001
+    _drop(result)
     raise ConfigurationError(
         f"{handle.declaration.job_type} returned a {type(result).__name__}, which is still to be run.",
         holds="It was not completed.",
@@ -34,19 +33,11 @@ def refuse_unrun(handle: Handle, result: Any) -> NoReturn:
     )
 
 
-def _drop(result: Any) -> bool:
-    """Close or cancel it; whether nothing of it had begun."""
-    if inspect.iscoroutine(result):
-        begun = inspect.getcoroutinestate(result) != inspect.CORO_CREATED
+def _drop(result: Any) -> None:
+    """Close or cancel it; an asynchronous generator has not begun, and one that has not needs no closing."""
+    if inspect.iscoroutine(result) or inspect.isgenerator(result):
         result.close()
-    elif inspect.isgenerator(result):
-        begun = inspect.getgeneratorstate(result) != inspect.GEN_CREATED
-        result.close()
-    elif inspect.isasyncgen(result):  # a def does not begin one, and one that has not begun needs no closing
-        begun = False
-    else:
-        begun = True
+    elif not inspect.isasyncgen(result):
         cancel = getattr(result, "cancel", None)
         if callable(cancel):
             cancel()
-    return not begun

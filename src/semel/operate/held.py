@@ -1,6 +1,7 @@
 """An operation whose effect is uncertain: a person says that it is done, that it is to be redone, or that it is abandoned.
 
-Each decision names the claim number that the person was shown. Where it has changed since, nothing is done.
+Each decision names the claim number that the person was shown, and the revision. Where one has changed since, nothing is
+done. Without the revision an attempt that went on under the same claim, acted and died is not noticed.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def done(
     who: str,
     why: str,
     *,
+    seen_revision: int | None = None,
     result: Any = None,
 ) -> Resolved:
     """Say that the effect happened: the operation is completed, and further deliveries get ``result`` (JSON, or None).
@@ -65,7 +67,13 @@ def done(
     """
     stored = None if result is None else _to_json(result)
     decision = Decision(
-        operation_id=operation_id, act=Act.DONE, seen=seen_claim, who=who, why=why, result=stored
+        operation_id=operation_id,
+        act=Act.DONE,
+        seen=seen_claim,
+        revision=seen_revision,
+        who=who,
+        why=why,
+        result=stored,
     )
     return resolve(session, decision)
 
@@ -77,6 +85,7 @@ def redo(
     who: str,
     why: str,
     *,
+    seen_revision: int | None = None,
     new_reference: bool = False,
     resenders: Sequence[Resender] = (),
 ) -> Resolved:
@@ -89,20 +98,40 @@ def redo(
     """
     reference = make_reference() if new_reference else None
     decision = Decision(
-        operation_id=operation_id, act=Act.REDO, seen=seen_claim, who=who, why=why, new_reference=reference
+        operation_id=operation_id,
+        act=Act.REDO,
+        seen=seen_claim,
+        revision=seen_revision,
+        who=who,
+        why=why,
+        new_reference=reference,
     )
     return resolve(session, decision, resenders)
 
 
-def abandon(session: Session, operation_id: int, seen_claim: int, who: str, why: str) -> Resolved:
+def abandon(
+    session: Session,
+    operation_id: int,
+    seen_claim: int,
+    who: str,
+    why: str,
+    *,
+    seen_revision: int | None = None,
+) -> Resolved:
     """Say that it is not to be tried again, whether it happened or not: further deliveries are told so, without a result.
 
     Applies to a held, a stale and a released operation. Its job on the semel queue beside it is cancelled in the same commit.
     Raises NotFound, WrongState.
     """
-    return resolve(
-        session, Decision(operation_id=operation_id, act=Act.ABANDON, seen=seen_claim, who=who, why=why)
+    decision = Decision(
+        operation_id=operation_id,
+        act=Act.ABANDON,
+        seen=seen_claim,
+        revision=seen_revision,
+        who=who,
+        why=why,
     )
+    return resolve(session, decision)
 
 
 def redact(session: Session, operation_id: int, who: str, why: str) -> str:

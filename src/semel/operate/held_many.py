@@ -54,8 +54,8 @@ def decide_many(
 ) -> ManyResolved:
     """Decide about every held operation that matches, newest first; ``idle`` in the filter takes stale ones instead.
 
-    Each is read, then decided on the claim number that was read; one that changed in between is left. With ``dry_run`` only
-    counts.
+    Each is read, then decided on the claim number and the revision that were read; one that was written in between is
+    left. With ``dry_run`` only counts.
     """
     chosen = _choose(wanted)
     matched, newest = run(count_operations(chosen), session)
@@ -68,6 +68,7 @@ def decide_many(
             operation_id=one.id,
             act=act,
             seen=one.claim,
+            revision=one.revision,
             who=who,
             why=why,
             new_reference=make_reference() if new_reference and act is Act.REDO else None,

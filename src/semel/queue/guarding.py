@@ -44,6 +44,12 @@ def guard_job(
             f"once= is {guarding!r}.", remedy='Give what once.operation("…", key=…, effect=…) returns.'
         )
     declaration = guarding.declaration
+    if isinstance(declaration.effect, Row) and guarding.place.dialect != "postgresql":
+        raise ConfigurationError(
+            f"{declaration.job_type} is a Row() of a job, whose transaction is the queue's, and its Once is in "
+            f"{guarding.place.dialect}.",
+            remedy="Give it a Once over the application: Once(app).",
+        )
     if not isinstance(declaration.effect, Row):
         longest = declaration.longest_run if timeout is None else max(declaration.longest_run, timeout)
         declaration = dataclasses.replace(declaration, extend=True, longest_run=longest)

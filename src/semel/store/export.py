@@ -204,7 +204,7 @@ def _rails(script: Script) -> str:
     return f"""# {script.title}
 # {script.warning}
 # What is more than tables is not kept in schema.rb: set config.active_record.schema_format = :sql.
-class SemelSchema{script.name.lstrip("0").capitalize()} < ActiveRecord::Migration[7.0]
+class SemelSchema{script.name.lstrip("0").capitalize()} < ActiveRecord::Migration[6.1]
   def up
 {body(script.up)}
   end

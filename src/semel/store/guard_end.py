@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from semel.core.operations import Outcome, State
+from semel.core.operations import Outcome, Record, State
 from semel.errors import SemelError
 from semel.store.guard_request import Lost, Request, Written, event, record_of
 from semel.store.statement import Operation, Statement, Steps
@@ -61,7 +61,7 @@ def complete_late(request: Request, *, result: str | None, result_dropped: bool)
                 late = "late_finish" if record.state is State.HELD else "late"
                 yield event(request, late, record.claim)
                 return Written(late)
-        yield event(request, "evidence", record.claim, detail={"outcome": "acted", "result": _short(result)})
+        yield from _keep_evidence(request, record, {"outcome": "acted", "result": _short(result)})
         return Lost(record)
 
     return Operation("guard_complete_late", steps)
@@ -75,7 +75,7 @@ def lost(request: Request, *, tried: str) -> Operation[Written | Lost]:
         if not rows:
             return Lost(None)
         record = record_of(rows[0])
-        yield event(request, "evidence", record.claim, detail={"outcome": tried})
+        yield from _keep_evidence(request, record, {"outcome": tried})
         return Lost(record)
 
     return Operation("guard_lost", steps)
@@ -113,10 +113,17 @@ def _fenced(
         if written:
             yield event(request, told, record.claim, why=evidence["error"])
             return Written()
-        yield event(request, "evidence", record.claim, detail=evidence)
+        yield from _keep_evidence(request, record, evidence)
         return Lost(record)
 
     return Operation(f"guard_{name}", steps)
+
+
+def _keep_evidence(request: Request, record: Record, detail: dict[str, Any]) -> Steps[None]:
+    """What a lost attempt reports. Where a person may be about to decide, the record is another one than was shown."""
+    yield event(request, "evidence", record.claim, detail=detail)
+    if record.state is State.HELD or record.stale:
+        yield Statement("guard/touch", request.identity)
 
 
 def _completion(request: Request, result: str | None, result_dropped: bool) -> dict[str, Any]:

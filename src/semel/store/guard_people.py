@@ -1,4 +1,4 @@
-"""What a person's decision writes: fenced by the claim number that was shown, with an event that says who and why.
+"""What a person's decision writes, with an event that says who and why: fenced by the claim number and the revision shown.
 
 The record is locked first, so that of two people, or a person and a late finisher, the second sees what the first did.
 """
@@ -55,13 +55,15 @@ class Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person decided about one operation, and on which claim number."""
+    """What a person decided about one operation, and on which claim number and revision."""
 
     operation_id: int
     act: Act
     seen: int
     who: str
     why: str
+    revision: int | None = None
+    """The one that was shown; None: any, as long as the claim is the same."""
     new_reference: str | None = None
     """For a redo: the reference that takes the place of the present one."""
     result: str | None = None
@@ -86,7 +88,9 @@ def decide(decision: Decision) -> Operation[Decided | Refused | None]:
         found = yield from lock(decision.operation_id).steps()
         if found is None:
             return None
-        reason = refusal(found.record, act, seen=decision.seen, waiting=found.waiting)
+        reason = refusal(
+            found.record, act, seen=decision.seen, revision=decision.revision, waiting=found.waiting
+        )
         if reason is not None:
             detail = {"act": act.value, "reason": reason}
             yield person_event(found, "refused", decision.who, decision.why, detail)

@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from semel.errors import ConnectionRefused, DatabaseUnreachable
 from semel.sql import Catalogue
+from semel.store.origins import Home
 from semel.store.own_sessions import AsyncOwnSession, OwnSession, ThreadedSession, in_thread
 from semel.store.own_sources import Source, find_source
 from semel.store.run import Watch
@@ -91,6 +92,16 @@ class OwnSessions:
     @property
     def dialect(self) -> str:
         return self.catalogue.dialect
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether sync callers can use them: an async engine is for asyncio alone."""
+        return self._source.open is not None
+
+    @property
+    def home(self) -> Home:
+        """Where they lead, as far as that is known without connecting."""
+        return self._source.home
 
     def beside(self, most: int, used_for: str) -> OwnSessions:
         """Further connections to the same place, with a bound of their own: neither waits for the other."""

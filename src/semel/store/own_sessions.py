@@ -72,7 +72,7 @@ class OwnMysqlSession(ByHand, MysqlSession):  # type: ignore[misc]  # run_text i
     wraps = False
 
     def is_clean(self) -> bool:
-        return bool(self.connection.open) and not is_open(self.connection)
+        return bool(self.connection.open) and not self._inside and not is_open(self.connection, ask=False)
 
     def is_alive(self) -> bool:
         try:

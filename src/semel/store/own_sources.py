@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +15,7 @@ from semel.errors import ConfigurationError, DatabaseUnreachable, UnsafeClaim
 from semel.sql import Catalogue
 from semel.store.connect import connect, connect_async
 from semel.store.open_transactions import is_django_alias
+from semel.store.origins import Home, dsn_address, mysql_address
 from semel.store.own_sessions import (
     AsyncOwnPsycopgSession,
     AsyncOwnSession,
@@ -34,6 +35,8 @@ class Source:
     dialect: str
     open: Callable[[Catalogue], OwnSession] | None
     open_async: Callable[[Catalogue], Awaitable[AsyncOwnSession]] | None = None
+    home: Home = field(default_factory=Home)
+    """Where they lead, as far as that is known without connecting."""
 
 
 _TAKEN: Final = (
@@ -119,7 +122,7 @@ def postgresql_source(dsn: Callable[[], str]) -> Source:
         await connection.set_isolation_level(_read_committed())
         return await prepare_async(AsyncOwnPsycopgSession(connection, catalogue))
 
-    return Source("postgresql", open_, open_async)
+    return Source("postgresql", open_, open_async, Home(address=lambda: dsn_address(dsn())))
 
 
 def sqlite_source(path: str, *, uri: bool = False) -> Source:
@@ -129,7 +132,9 @@ def sqlite_source(path: str, *, uri: bool = False) -> Source:
             "The guard cannot use a SQLite database in memory: its own connection would see another one.",
             remedy="Give the path of a file.",
         )
-    return Source("sqlite", lambda catalogue: prepare(make_sqlite(path, catalogue, uri=uri)))
+    return Source(
+        "sqlite", lambda catalogue: prepare(make_sqlite(path, catalogue, uri=uri)), home=Home(file=path)
+    )
 
 
 def mysql_source(url: str) -> Source:
@@ -156,8 +161,9 @@ def mysql_source(url: str) -> Source:
 
     def open_(catalogue: Catalogue) -> OwnSession:
         module = _mysql_module(wanted)
+        given = options if module.__name__ == "pymysql" else _for_mysqlclient(options)
         try:
-            connection = module.connect(**options)
+            connection = module.connect(**given)
         except module.Error as error:
             raise DatabaseUnreachable(
                 f"Could not connect to the database: {error}.",
@@ -165,7 +171,15 @@ def mysql_source(url: str) -> Source:
             ) from error
         return prepare(OwnMysqlSession(connection, catalogue))
 
-    return Source("mysql", open_)
+    address = mysql_address(options["host"], options["port"], options.get("unix_socket"))
+    return Source("mysql", open_, home=Home(address=lambda: address))
+
+
+def _for_mysqlclient(options: dict[str, Any]) -> dict[str, Any]:
+    """mysqlclient takes the files of TLS together; PyMySQL each by its name."""
+    files = {name.removeprefix("ssl_"): options[name] for name in options if name.startswith("ssl_")}
+    rest = {name: value for name, value in options.items() if not name.startswith("ssl_")}
+    return rest | ({"ssl": files} if files else {})
 
 
 def _mysql_module(wanted: str) -> Any:

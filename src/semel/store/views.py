@@ -16,6 +16,7 @@ from semel.core.report import (
     QueueCounts,
     ScheduleSummary,
     When,
+    read_json,
 )
 from semel.core.states import LIVE, Status
 from semel.store.statement import Operation, Row, Statement, Steps
@@ -53,8 +54,8 @@ def find_job(job_id: int) -> Operation[JobRecord | None]:
         return JobRecord(
             as_of=now,
             job=_summary(summary),
-            payload=payload,
-            result=result,
+            payload=read_json(payload),
+            result=read_json(result),
             errors=tuple(errors),
             events=events,
             unique_until=unique_until,
@@ -62,7 +63,7 @@ def find_job(job_id: int) -> Operation[JobRecord | None]:
             claim=claim,
             worker=worker,
             in_history=in_history,
-            meta=meta,
+            meta=read_json(meta),
         )
 
     return Operation("find_job", steps)

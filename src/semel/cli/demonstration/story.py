@@ -33,7 +33,7 @@ REQUEUE: Final = "UPDATE semel.jobs SET status = 'pending', attempts = 0 WHERE i
 DONE_BEFORE_KILL: Final = 4
 RUNNING_AT_KILL: Final = 3
 TIME_LIMIT: Final = 120.0
-"""Seconds after which something must be wrong; it takes about 25."""
+"""Seconds after which something must be wrong; it takes about 20."""
 _LOOK_EVERY: Final = 0.1
 _GLANCE: Final = 0.005
 _LAST_STATEMENTS: Final = 0.1

@@ -12,6 +12,7 @@ from semel.sql import Catalogue
 from semel.store.drivers.copy_text import copy_bytes
 from semel.store.drivers.refusals import closed
 from semel.store.faults import name_fault
+from semel.store.origins import Origin
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
 
@@ -27,6 +28,10 @@ class AsyncpgSession:
         self.connection = connection
         self.catalogue = catalogue
         self.watch = watch
+
+    def find_origin(self) -> Origin:
+        """The connection itself, where a pool lends a proxy of it."""
+        return Origin(getattr(self.connection, "_con", None) or self.connection)
 
     async def execute(self, statement: Statement) -> Rows:
         text, order = self.catalogue.text(statement.name, **statement.literals).numbered

@@ -18,6 +18,7 @@ from semel.errors import ConnectionRefused
 from semel.sql import Catalogue
 from semel.store.drivers import dbapi
 from semel.store.drivers.refusals import wrong_database
+from semel.store.origins import Origin
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
 
@@ -46,6 +47,11 @@ class DjangoSession:
     def can_copy(self) -> bool:
         self.connection.ensure_connection()
         return dbapi.can_copy(self.connection.connection)
+
+    def find_origin(self) -> Origin:
+        """The driver's connection, and the alias."""
+        self.connection.ensure_connection()
+        return Origin(self.connection.connection, self.alias)
 
     def execute(self, statement: Statement) -> Rows:
         text = self.catalogue.text(statement.name, **statement.literals).named

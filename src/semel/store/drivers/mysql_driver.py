@@ -19,6 +19,8 @@ from semel.store.statement import Copy, Rows, Statement
 
 _IN_TRANSACTION: Final = 1
 """The server's flag SERVER_STATUS_IN_TRANS."""
+_IS_OPEN: Final = "SELECT @@in_transaction"
+_NO_SUCH_VARIABLE: Final = 1193
 
 
 class MysqlSession:
@@ -71,11 +73,32 @@ def is_mysql(tx: object) -> bool:
     return bool({"pymysql", "MySQLdb"} & set(_roots(tx))) and hasattr(tx, "cursor") and hasattr(tx, "commit")
 
 
-def is_open(connection: Any) -> bool:
-    """Whether a transaction is open, or the next statement opens one: the server's flag misses that with autocommit off."""
+def is_open(connection: Any, *, ask: bool = True) -> bool:
+    """Whether a transaction is open, or the next statement opens one: the server's flag misses that with autocommit off.
+
+    mysqlclient does not show the flag: with autocommit on the server is asked, unless ``ask`` is False.
+    """
     if not connection.get_autocommit():
         return True
-    return bool(getattr(connection, "server_status", 0) & _IN_TRANSACTION)
+    status = getattr(connection, "server_status", None)
+    if status is not None:
+        return bool(status & _IN_TRANSACTION)
+    return ask and _says_open(connection)
+
+
+def _says_open(connection: Any) -> bool:
+    """MariaDB's word for it; MySQL has none, and then nothing visibly is."""
+    import MySQLdb
+    from MySQLdb.cursors import Cursor
+
+    try:
+        with connection.cursor(Cursor) as cursor:
+            cursor.execute(_IS_OPEN)
+            return bool(cursor.fetchone()[0])
+    except MySQLdb.OperationalError as error:
+        if error.args[0] == _NO_SUCH_VARIABLE:
+            return False
+        _reraise(error)
 
 
 def _roots(tx: object) -> list[str]:

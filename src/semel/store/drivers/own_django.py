@@ -12,6 +12,7 @@ from semel.errors import ConfigurationError
 from semel.sql import Catalogue
 from semel.store.drivers import dbapi
 from semel.store.drivers.django_driver import DjangoSession
+from semel.store.origins import Home
 from semel.store.own_sessions import ByHand, OwnSession
 from semel.store.own_sources import Source, prepare
 from semel.store.statement import Rows, Statement
@@ -68,7 +69,8 @@ def source_of(alias: str) -> Source:
             f"The guard does not keep records in {vendor}.",
             remedy="Use PostgreSQL, MySQL, MariaDB or SQLite.",
         )
-    return Source(vendor, open_)
+    name = str(connections[alias].settings_dict["NAME"]) if vendor == "sqlite" else None
+    return Source(vendor, open_, home=Home(made_by=lambda: alias, file=name))
 
 
 def _own_connection(alias: str) -> BaseDatabaseWrapper:

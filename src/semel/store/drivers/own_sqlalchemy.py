@@ -20,6 +20,7 @@ from semel.store.drivers.sqlalchemy_driver import (
     dialect_of,
     is_async,
 )
+from semel.store.origins import Home
 from semel.store.own_sessions import AsyncOwnSession, OwnSession
 from semel.store.own_sources import Source, prepare, prepare_async
 from semel.store.statement import Rows, Statement
@@ -135,7 +136,8 @@ def source_of(target: object) -> Source | None:
     if is_async(target, "AsyncEngine"):
         from sqlalchemy.ext.asyncio import AsyncEngine
 
-        own = AsyncEngine(_own_engine(cast("AsyncEngine", target).sync_engine))
+        below = cast("AsyncEngine", target).sync_engine
+        own = AsyncEngine(_own_engine(below))
 
         async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
             try:
@@ -145,7 +147,7 @@ def source_of(target: object) -> Source | None:
                 dbapi.reraise(error, lost=True)
             return await prepare_async(AsyncOwnSqlalchemySession(connection, catalogue))
 
-        return Source(dialect_of(own.dialect.name), None, open_async)
+        return Source(dialect_of(own.dialect.name), None, open_async, _home(below))
     if not isinstance(target, sqlalchemy.Engine):
         return None
     engine = _own_engine(target)
@@ -157,7 +159,13 @@ def source_of(target: object) -> Source | None:
             dbapi.reraise(error, lost=True)
         return prepare(OwnSqlalchemySession(connection, catalogue))
 
-    return Source(dialect_of(engine.dialect.name), open_)
+    return Source(dialect_of(engine.dialect.name), open_, home=_home(target))
+
+
+def _home(engine: sqlalchemy.Engine) -> Home:
+    """Its own connections are known by its pool, which `dispose` replaces."""
+    file = engine.url.database if engine.dialect.name == "sqlite" else None
+    return Home(made_by=lambda: engine.pool, file=file)
 
 
 def _own_engine(engine: sqlalchemy.Engine) -> sqlalchemy.Engine:

@@ -19,6 +19,7 @@ from semel.errors import ConnectionRefused
 from semel.sql import Catalogue
 from semel.store.drivers import dbapi
 from semel.store.drivers.refusals import closed, wrong_database
+from semel.store.origins import Origin
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
 
@@ -70,6 +71,10 @@ class SqlalchemySession:
                 yield
         except DBAPIError as error:
             _reraise(error, connection)
+
+    def find_origin(self) -> Origin:
+        """The driver's connection, and the pool that it comes from."""
+        return _origin(self._connection())
 
     def _connection(self) -> sqlalchemy.Connection:
         target = self._target
@@ -125,6 +130,10 @@ class SqlalchemyAsyncSession:
         except DBAPIError as error:
             _reraise(error, connection.sync_connection)
 
+    async def find_origin(self) -> Origin:
+        """`SqlalchemySession.find_origin`."""
+        return await (await self._connection()).run_sync(_origin)
+
     async def _connection(self) -> AsyncConnection:
         target = self._target
         connection: AsyncConnection = (
@@ -158,6 +167,10 @@ def session_on(tx: object, catalogue: Catalogue) -> SqlalchemySession | Sqlalche
 def dialect_of(name: str) -> str:
     """Which of the guard's dialects one of SQLAlchemy's is."""
     return "mysql" if name == "mariadb" else name
+
+
+def _origin(connection: sqlalchemy.Connection) -> Origin:
+    return Origin(connection.connection.driver_connection, connection.engine.pool)
 
 
 def _checked(connection: sqlalchemy.Connection, dialect: str) -> sqlalchemy.Connection:

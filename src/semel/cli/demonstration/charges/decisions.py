@@ -50,7 +50,8 @@ class Person:
 
     def _decide(self, act: Act, reason: str, order: int, record: OperationSummary) -> DecisionFigures:
         before = self.charges_of(order)
-        words = ["held", act.value, str(record.id), "--claim", str(record.claim), "--reason", reason]
+        words = ["held", act.value, str(record.id), "--claim", str(record.claim)]
+        words += ["--revision", str(record.revision), "--reason", reason]
         command = shlex.join(["semel", *words])
         self.say(f"order {order} is held, its reference is in {before} of the provider's charges: {command}")
         given = subprocess.run(  # noqa: S603

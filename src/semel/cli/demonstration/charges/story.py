@@ -28,7 +28,7 @@ WANTED: Final = JobFilter(queue=QUEUE)
 CONCURRENCY: Final = 60
 """Jobs at a time: all that are to be killed in their call run at once."""
 TIME_LIMIT: Final = 120.0
-"""Seconds after which something must be wrong; it takes about 25."""
+"""Seconds after which something must be wrong; it takes about 20."""
 HELD_METHOD: Final = "charge-order-or-hold"
 _LOOK_EVERY: Final = 0.1
 _ENDED: Final = frozenset({Status.DONE, Status.HELD, Status.FAILED, Status.CANCELLED})
@@ -48,7 +48,6 @@ class ChargeStory:
     notes: ChargeNotes = field(default_factory=ChargeNotes)
     orders: dict[str, list[int]] = field(default_factory=dict)
     """Of each method, by its name."""
-    jobs_before: frozenset[int] = frozenset()
     workers: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -56,14 +55,20 @@ class ChargeStory:
         """Play it; answers what there was to count before a person decided."""
         self._introduce()
         unguarded, *guarded = self.methods
-        self._charge([unguarded])
-        self.jobs_before = frozenset(look(self.session, WANTED).jobs)
-        doubled = sum(number > 1 for number in self._charges().values())
-        self.screen.say(f"{NO_GUARD}: {doubled} of {len(FATES)} orders were charged more than once")
-        with self._charge_until_ended(guarded) as worker:
+        self._take_orders([unguarded])
+        with self._worker() as first:
+            self._kill_in_the_call(first, [unguarded])
+        with self._worker() as second:
+            self._wait_for_ends(second)
+            doubled = sum(number > 1 for number in self._charges().values())
+            self.screen.say(f"{NO_GUARD}: {doubled} of {len(FATES)} orders were charged more than once")
+            self._take_orders(guarded)
+            self._kill_in_the_call(second, guarded)
+        with self._worker() as third:
+            self._wait_for_ends(third)
             figures = self._count()
-            self._let_a_person_decide(worker)
-            self.notes.exit_codes.append(worker.stop())
+            self._let_a_person_decide(third)
+            self.notes.exit_codes.append(third.stop())
         self.notes.answers_lost = self.conductor.lost
         return figures
 
@@ -75,24 +80,14 @@ class ChargeStory:
             f"anybody's knowing (time runs {SPEED} times faster: lease {self.shop.lease:g} s)"
         )
 
-    def _charge(self, methods: list[Method]) -> None:
-        with self._charge_until_ended(methods) as worker:
-            self.notes.exit_codes.append(worker.stop())
-
-    @contextmanager
-    def _charge_until_ended(self, methods: list[Method]) -> Iterator[WorkerProcess]:
-        """Take orders, kill a worker in the middle, and let another end all that can end; it still runs then."""
+    def _take_orders(self, methods: list[Method]) -> None:
+        """Each order with its job, and its fate."""
         for method in methods:
             cards = [f"{method.kind}-{number}" for number in range(len(FATES))]
             self.conductor.expect(dict(zip(cards, FATES, strict=True)))
             self.orders[method.name] = self.shop.take_orders(method.kind, cards)
         names = ", ".join(method.name for method in methods)
         self.screen.say(f"{len(methods) * len(FATES)} orders to charge, each a job: {names}")
-        with self._worker() as first:
-            self._kill_in_the_call(first, methods)
-        with self._worker() as second:
-            self._wait(second, "all orders to end or be held", self._all_ended)
-            yield second
 
     def _kill_in_the_call(self, worker: WorkerProcess, methods: list[Method]) -> None:
         """When all that are to be killed stand at their points, and all others came to their end."""
@@ -131,8 +126,13 @@ class ChargeStory:
         )
         self.notes.decisions = person.decide(HELD_METHOD)
 
-    def _all_ended(self, view: View) -> bool:
-        return all(self._ended(job) for job in view.jobs.values())
+    def _wait_for_ends(self, worker: WorkerProcess) -> None:
+        """It takes over what the killed one left, when the leases end, and ends all that can end."""
+
+        def reached(view: View) -> bool:
+            return all(self._ended(job) for job in view.jobs.values())
+
+        self._wait(worker, "all orders to end or be held", reached)
 
     def _ended(self, job: JobSummary) -> bool:
         return job.status in _ENDED

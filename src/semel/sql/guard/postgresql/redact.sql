@@ -2,6 +2,6 @@
 -- row, held already. Index: the key.
 UPDATE {schema}.operations
    SET revision = revision + 1, result_dropped = (result_dropped OR result IS NOT NULL), result = NULL, label = NULL,
-       last_error = NULL, message = NULL
+       last_error = NULL, message = NULL, held_reason = CASE WHEN held_reason IS NOT NULL THEN 'erased' END
  WHERE id = CAST(:id AS bigint) AND revision = CAST(:revision AS bigint)
 RETURNING 1

@@ -1,0 +1,8 @@
+# frozen_string_literal: true
+
+require "sidekiq"
+require "semel"
+require "semel/sidekiq/answers"
+require "semel/sidekiq/declared"
+require "semel/sidekiq/job"
+require "semel/sidekiq/middleware"

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "sidekiq/api"
+
+module Semel
+  module Sidekiq
+    # What an answer of the guard becomes in Sidekiq, whose own retry lies outside of its middleware: an answer that is no failure
+    # must never consume one. Each method returns, and the delivery then ends as if the job had run; or it raises.
+    class Answers
+      MOST_WAIT = 60.0
+      LEAST_WAIT = 0.05
+      ASK_AGAIN = 1.0
+      # Of an earlier failure or of the way to here: another delivery of the message has its own.
+      TRANSIENT = %w[at enqueued_at error_message error_class error_backtrace failed_at retried_at retry_count].freeze
+
+      def initialize(logger)
+        @logger = logger
+      end
+
+      # The message that is kept with the record: JSON, from which the very same job can be pushed again. One whose last
+      # argument is encrypted is decrypted by now, and is not kept.
+      def self.message(job)
+        return nil if job["encrypt"]
+
+        JSON.generate({ "adapter" => "sidekiq" }.merge(job.reject { |name, _| TRANSIENT.include?(name) }))
+      end
+
+      # Runs one delivery, and makes of what comes out of it what Sidekiq understands.
+      def translate(job)
+        yield
+      rescue InProgress => e # and Busy
+        push_again(job, e.retry_after, e.code)
+      rescue ClaimLost => e
+        push_again(job, ASK_AGAIN, e.code)
+      rescue Held, Abandoned => e
+        @logger.warn("#{job["class"]} #{job["jid"]}: #{e.message}")
+        nil
+      rescue PayloadMismatch, TooOld, KeyRefused => e
+        bury(job, e)
+      end
+
+      private
+
+      # The same job with its retry count, later: it asks the record again. Client middleware sees it, as it does the first time.
+      def push_again(job, seconds, why)
+        wait = [[seconds, LEAST_WAIT].max * rand(1.0..1.2), MOST_WAIT].min
+        ::Sidekiq::Client.push(job.merge("at" => Time.now.to_f + wait))
+        @logger.info("#{job["class"]} #{job["jid"]}: pushed again in #{wait.round(2)} s: #{why}")
+        nil
+      end
+
+      # It never succeeds by being tried again: to the dead set, where a person sees why. Death handlers are told.
+      def bury(job, error)
+        told = job.merge("error_class" => error.class.name, "error_message" => error.message, "failed_at" => now_as_sidekiq_does)
+        @logger.error("#{job["class"]} #{job["jid"]}: dies: #{error.message}")
+        ::Sidekiq::DeadSet.new.kill(::Sidekiq.dump_json(told), ex: error)
+        nil
+      end
+
+      # Seconds, and milliseconds from version 8 on.
+      def now_as_sidekiq_does
+        return Time.now.to_f if Gem::Version.new(::Sidekiq::VERSION) < Gem::Version.new("8")
+
+        Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)
+      end
+    end
+  end
+end

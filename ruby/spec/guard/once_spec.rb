@@ -1,0 +1,438 @@
+# frozen_string_literal: true
+
+require "spec_helper"
+
+Databases::URLS.each_key do |dialect|
+  RSpec.describe Semel::Once, "on #{dialect}" do
+    include_context "with a database", dialect
+
+    let(:effects) { [] }
+
+    # One delivery of a charge, as a job would make it.
+    def charge(fail_at: nil, error: RuntimeError.new("boom"), **options)
+      options = { acting: :explicit, payload: { amount: 100 } }.merge(options)
+      once.operation("charge-order", key: key, **options) do |op|
+        raise error if fail_at == :claimed
+
+        made = op.acting do
+          raise error if fail_at == :inside
+
+          effects << op.reference
+          raise error if fail_at == :effect
+
+          "charge-#{effects.length}"
+        end
+        op.done(made)
+        raise error if fail_at == :completed
+
+        made
+      end
+    end
+
+    it "acts once and repeats what is stored" do
+      expect([charge, charge, charge]).to eq(%w[charge-1 charge-1 charge-1])
+      expect(effects.length).to eq(1)
+      expect(state).to eq("completed acted")
+      expect(stored.record(key)).to include(claims: "1", label: key, message: nil, result: '"charge-1"')
+      expect(log.scan("INFO operation charge-order #{key}: repeat: completed (acted)").length).to eq(2)
+    end
+
+    it "stores the result of the block where op.done is not called" do
+      result = 2.times.map { once.operation("plain", key: key) { { "id" => 7, list: [1, nil, 2.5, :x] } } }
+      expect(result).to eq([{ "id" => 7, list: [1, nil, 2.5, :x] }, { "id" => 7, "list" => [1, nil, 2.5, "x"] }])
+    end
+
+    it "completes though the result cannot be stored" do
+      expect(once.operation("plain", key: key) { Object.new }).to be_a(Object)
+      expect(once.operation("plain", key: key) { raise "never" }).to be_nil
+      expect(log).to include("its result is not stored")
+      long = "x" * 70_000
+      expect(once.operation("plain", key: [key, 2]) { long }).to eq(long)
+      expect(once.operation("plain", key: [key, 2]) { raise "never" }).to be_nil
+      expect(once.operation("plain", key: [key, 3], store_result: false) { 5 }).to eq(5)
+      expect(once.operation("plain", key: [key, 3]) { raise "never" }).to be_nil
+    end
+
+    it "releases before acting, whatever the error is" do
+      [RuntimeError.new("bug"), Interrupt.new, NotImplementedError.new].each do |error|
+        expect { charge(fail_at: :claimed, error: error) }.to raise_error(error.class)
+        expect(state).to eq("released")
+      end
+      expect(charge).to eq("charge-1")
+      expect(stored.events(key)).to eq(%w[released released released])
+      expect(log).to include("INFO operation charge-order #{key}: released: RuntimeError: bug")
+    end
+
+    it "stores what an error says, whatever bytes it has, and though its message fails" do
+      broken = Class.new(StandardError) { define_method(:message) { raise "no message" } }
+      ["caf\xe9 \0".b, "caf\u00e9".encode("ISO-8859-1"), "bad \xff", "x" * 5000].each do |message|
+        expect { charge(fail_at: :claimed, error: RuntimeError.new(message)) }.to raise_error(RuntimeError)
+        expect(state).to eq("released")
+      end
+      expect(stored.record(key)[:last_error].length).to eq(2000)
+      expect { charge(fail_at: :claimed, error: broken.new) }.to raise_error(broken)
+      expect(stored.record(key)[:last_error]).to include("its message raised RuntimeError")
+    end
+
+    it "holds what an uncertain error left, at the next delivery" do
+      expect { charge(fail_at: :effect) }.to raise_error("boom")
+      expect(state).to eq("claimed")
+      expect(stored.record(key)).to include(unsure: "1", last_error: "RuntimeError: boom")
+      expect { charge }.to raise_error(Semel::Held)
+      expect { charge }.to raise_error(Semel::Held)
+      expect(state).to eq("held")
+      expect(effects.length).to eq(1)
+      expect(stored.events(key)).to eq(%w[uncertain held refused])
+      expect(log).to include("WARN operation charge-order #{key}: uncertain: RuntimeError: boom")
+        .and include("WARN operation charge-order #{key}: held: its worker ended after the point of no return")
+    end
+
+    it "releases where it certainly did not happen" do
+      declined = Class.new(StandardError)
+      expect { charge(fail_at: :inside, error: Semel::NotDone.new("no")) }.to raise_error(Semel::NotDone)
+      expect(state).to eq("released")
+      expect { charge(fail_at: :inside, error: declined.new, not_done: [declined]) }.to raise_error(declined)
+      expect(state).to eq("released")
+      expect(charge).to eq("charge-1")
+    end
+
+    it "changes nothing after op.done" do
+      expect { charge(fail_at: :completed) }.to raise_error("boom")
+      expect(state).to eq("completed acted")
+      expect(charge).to eq("charge-1")
+    end
+
+    it "tells a second delivery how long to wait" do
+      charge(lease: 40).then { nil }
+      stored.change(key, state: "'claimed'", outcome: "NULL", completed_at: "NULL")
+      expect { charge(lease: 40) }.to raise_error(Semel::InProgress) { |error| expect(error.retry_after).to be_between(30, 40) }
+      expect(log).to include("in_progress: another attempt holds its lease")
+    end
+
+    it "refuses another payload before and after" do
+      once.operation("charge-order", key: key, payload: { amount: 1 }) do
+        expect { charge }.to raise_error(Semel::PayloadMismatch)
+        1
+      end
+      expect { charge }.to raise_error(Semel::PayloadMismatch)
+      expect(stored.events(key)).to eq(%w[refused refused])
+      expect(once.operation("charge-order", key: key) { raise "never" }).to eq(1)
+    end
+
+    it "keeps look-alikes apart" do
+      pairs = [[12, 3], [1, 23], "A", "a", "a ", "caf\u00e9", "cafe\u0301", 1, "1", BigDecimal("1.50")]
+      pairs.each { |each| once.operation("alike", key: [key, *each], scope: key) { effects << each } }
+      expect(effects.length).to eq(pairs.length)
+      once.operation("alike", key: [key, BigDecimal("1.5")], scope: key) { effects << :again }
+      expect(effects.length).to eq(pairs.length)
+    end
+
+    it "keeps scopes apart" do
+      2.times { |tenant| 2.times { once.operation("charge", key: key, scope: "tenant #{tenant}") { effects << tenant } } }
+      expect(effects).to eq([0, 1])
+    end
+
+    describe "a stale claim past the point of no return" do
+      def die(**options)
+        expect { charge(fail_at: :effect, **options) }.to raise_error("boom")
+        stored.change(key, unsure: 0)
+      end
+
+      it "acts again with the same reference within the provider's window" do
+        effect = Semel::ProviderKey.new(valid_for: "1 h")
+        die(effect: effect)
+        expect(charge(effect: effect, longest_run: 10)).to eq("charge-2")
+        expect(effects.uniq.length).to eq(1)
+      end
+
+      it "is held past the provider's window, or asked for" do
+        effect = Semel::ProviderKey.new(valid_for: "1 h")
+        die(effect: effect)
+        stored.change(key, reference_at: ->(words) { words[:ago].call(3600) })
+        asking = Semel::ProviderKey.new(valid_for: "1 h", then: Semel::Lookup.new(settle: 0) { Semel::DONE })
+        expect(charge(effect: asking)).to be_nil
+        expect(state).to eq("completed found")
+        expect(effects.length).to eq(1)
+      end
+
+      it "accepts so many duplicates and no more" do
+        effect = Semel::AcceptDuplicate.new(extra: 1)
+        die(effect: effect)
+        expect { charge(effect: effect, fail_at: :effect) }.to raise_error("boom")
+        expect { charge(effect: effect) }.to raise_error(Semel::Held)
+        expect(effects.length).to eq(2)
+      end
+
+      it "accepts a miss" do
+        die(effect: Semel::AcceptMiss.new)
+        expect(charge(effect: Semel::AcceptMiss.new)).to be_nil
+        expect(state).to eq("completed missed")
+        expect(log).to include("repeat: completed (missed)")
+      end
+
+      it "is asked for: done, with its result" do
+        asked = []
+        effect = Semel::Lookup.new(settle: 0) { |reference, *arguments| asked << [reference, arguments] and Semel::Found.new("ch") }
+        die(effect: effect)
+        expect(charge(effect: effect, arguments: [1, "x"])).to eq("ch")
+        expect(asked).to eq([[effects[0], [1, "x"]]])
+        expect(state).to eq("completed found")
+        expect(effects.length).to eq(1)
+      end
+
+      it "is asked for: not done, then acted on under a new reference" do
+        effect = Semel::Lookup.new(settle: 0) { Semel::NOT_DONE }
+        die(effect: effect)
+        expect(charge(effect: effect)).to eq("charge-2")
+        expect(effects.uniq.length).to eq(2)
+        expect(stored.record(key)).to include(generation: "2", outcome: "acted")
+      end
+
+      it "is asked for again where nobody can tell, and at last held" do
+        effect = Semel::Lookup.new(settle: 0, looks: 2, backoff: 0.001) { raise IOError, "no route" }
+        die(effect: effect)
+        expect { charge(effect: effect) }.to raise_error(Semel::InProgress)
+        sleep(0.01)
+        expect { charge(effect: effect) }.to raise_error(Semel::Held)
+        expect(stored.record(key)).to include(looks: "2", last_error: "IOError: no route")
+        expect(effects.length).to eq(1)
+      end
+
+      it "is waited for as long as it settles" do
+        effect = Semel::Lookup.new(settle: 30) { raise "not yet" }
+        die(effect: effect)
+        expect { charge(effect: effect) }.to raise_error(Semel::InProgress) { |error| expect(error.retry_after).to be > 20 }
+        stored.change(key, unsure_until: ->(words) { words[:ago].call(31) })
+        found = Semel::Lookup.new(settle: 30) { Semel::DONE }
+        expect(charge(effect: found)).to be_nil
+      end
+
+      it "is acted on whatever the policy is, where nobody had begun to act" do
+        once.operation("charge-order", key: key, acting: :explicit, payload: { amount: 100 }) do |op|
+          stored.age(key)
+          expect(charge).to eq("charge-1")
+          expect { op.acting }.to raise_error(Semel::ClaimLost)
+          expect { op.done(1) }.to raise_error(Semel::ClaimLost)
+          raise Semel::NotDone, "lost"
+        end
+      rescue Semel::NotDone
+        expect(effects.length).to eq(1)
+        expect(stored.events(key)).to eq(%w[takeover evidence evidence])
+      end
+    end
+
+    it "completes late where nobody took over, also out of held" do
+      charged = once.operation("charge-order", key: key, payload: { amount: 100 }) do |op|
+        stored.age(key)
+        expect { charge }.to raise_error(Semel::Held)
+        op.done("late")
+      end
+      expect(charged).to eq("late")
+      expect(state).to eq("completed acted")
+      expect(stored.events(key)).to eq(%w[held late_finish])
+    end
+
+    it "takes a completion whose acknowledgement was lost for one" do
+      once.operation("charge-order", key: key) do |op|
+        Semel::Guard::Ending.instance_method(:finish).then do
+          stored.change(key, state: "'completed'", outcome: "'acted'", completed_at: ->(words) { words[:ago].call(0) })
+        end
+        expect(op.done(5)).to eq(5)
+      end
+      expect(stored.events(key)).to eq([])
+    end
+
+    it "extends, checks and shows what is left of the lease" do
+      once.operation("charge-order", key: key, lease: 30) do |op|
+        expect(op.lease_left).to be_between(25, 30)
+        expect([op.attempt, op.completed?, op.connection]).to eq([1, false, nil])
+        stored.age(key)
+        op.extend
+        op.check
+        expect { once.operation("charge-order", key: key) { 0 } }.to raise_error(Semel::InProgress)
+        op.extend(Comparable)
+        expect(op).to be_a(Comparable)
+      end
+    end
+
+    it "keeps the lease where it is to be extended, no longer than longest_run" do
+      once.operation("charge-order", key: key, lease: 0.6, longest_run: 60, extend: true) do
+        3.times do
+          sleep(0.4)
+          expect { once.operation("charge-order", key: key) { 0 } }.to raise_error(Semel::InProgress)
+        end
+      end
+      expect(state).to eq("completed acted")
+      expect(stored.events(key)).to eq([])
+    end
+
+    it "keeps a lease for its longest run at most" do
+      other = Semel.once(url, logger: logger)
+      once.operation("charge-order", key: key, lease: 0.3, longest_run: 0.5, extend: true) do
+        until log.include?("it runs longer than longest_run")
+          sleep(0.02)
+        end
+        sleep(0.35)
+        expect { other.operation("charge-order", key: key) { 0 } }.to raise_error(Semel::Held)
+      end
+      other.close
+    end
+
+    it "refuses a second acting, and none where it was declared" do
+      expect { charge(acting: :from_start).then { nil } }.not_to raise_error
+      expect do
+        once.operation("twice", key: key) { |op| 2.times { op.acting } }
+      end.to raise_error(Semel::ConfigurationError, /second time/)
+      expect do
+        once.operation("never", key: key, acting: :explicit) { 5 }
+      end.to raise_error(Semel::ConfigurationError, /without op.acting/)
+      once.operation("again", key: key) { |op| 2.times { op.acting(again: true) } }
+    end
+
+    it "refuses to leave the block unsaid, and says what that means" do
+      leave = lambda do |operation|
+        once.operation(operation, key: key, acting: :explicit) do |op|
+          op.acting
+          break
+        end
+      end
+      expect do
+        catch(:out) { once.operation("thrown", key: key, acting: :explicit) { throw :out } }
+      end.to raise_error(Semel::ConfigurationError, /left its block/)
+      expect(state).to eq("released")
+      expect { leave.call("broken") }.to raise_error(Semel::ConfigurationError, /left its block/)
+      expect(log).to include("operation broken #{key}: uncertain")
+      expect(catch(:out) { once.operation("done", key: key) { |op| op.done(1) && throw(:out, 5) } }).to eq(5)
+    end
+
+    it "ends in held at its limits" do
+      3.times do
+        stored.change(key, lease_until: ->(words) { words[:ago].call(1) })
+        expect { charge(fail_at: :effect, effect: Semel::AcceptDuplicate.new(extra: 9)) }.to raise_error("boom")
+      end
+      expect { charge(effect: Semel::AcceptDuplicate.new(extra: 9)) }.to raise_error(Semel::Held)
+      expect(effects.length).to eq(3)
+    end
+
+    it "tells what a person abandoned, and what is too old" do
+      charge
+      stored.change(key, outcome: "'abandoned'")
+      expect { charge }.to raise_error(Semel::Abandoned)
+      expect do
+        once.operation("old", key: key, dated: Date.today - 90) { raise "never" }
+      end.to raise_error(Semel::TooOld)
+      expect(once.operation("old", key: key, dated: Date.today - 80) { 1 }).to eq(1)
+      expect(once.operation("old", key: key, dated: Time.now - (200 * 86_400)) { raise "never" }).to eq(1)
+      expect { once.operation("old", key: key, dated: "yesterday") { 0 } }.to raise_error(Semel::KeyRefused)
+    end
+
+    it "finds records under an older secret" do
+      old = Semel::Secret.new("an old secret of 16", version: 1)
+      new = Semel::Secret.new("a new secret of 16 b", version: 2)
+      secretly = ->(**options) { Semel.once(url, logger: logger, **options) }
+      expect(secretly.call.operation("rotate", key: key) { 1 }).to eq(1)
+      expect(secretly.call(secret: old, older_secrets: [nil]).operation("rotate", key: key) { 2 }).to eq(1)
+      expect(secretly.call(secret: old, older_secrets: [nil]).operation("rotate", key: [key, 2]) { 2 }).to eq(2)
+      expect(secretly.call(secret: new, older_secrets: [old, nil]).operation("rotate", key: [key, 2]) { 3 }).to eq(2)
+      keyed = Semel::Keys.key([key, 2], secret: old).digest
+      row = stored.ask("SELECT label, key_version FROM #{stored.words[:operations]} WHERE #{stored.words[:key]} = '#{keyed}'")[0]
+      expect([row[0], row[1].to_i]).to eq([nil, 1])
+    end
+
+    it "writes what an exception of another thread means before it goes on" do
+      inside = Queue.new
+      thread = Thread.new do
+        once.operation("charge-order", key: key, payload: { amount: 100 }, acting: :explicit) do |op|
+          op.acting do
+            inside << true
+            sleep
+          end
+        end
+      end
+      thread.report_on_exception = false
+      inside.pop
+      thread.raise(Interrupt)
+      expect { thread.value }.to raise_error(Interrupt)
+      expect(stored.record(key)).to include(state: "claimed", unsure: "1", last_error: "Interrupt: Interrupt")
+    end
+
+    it "writes what the end of a thread means" do
+      inside = Queue.new
+      thread = Thread.new do
+        once.operation("charge-order", key: key, acting: :explicit) do
+          inside << true
+          sleep
+        end
+      end
+      inside.pop
+      thread.kill
+      thread.join
+      expect(state).to eq("released")
+    end
+
+    it "gives what interrupts while it writes no chance" do
+      thread = nil
+      watch = ->(at, name) { at == :after && %w[insert act complete].include?(name) && thread&.raise(Interrupt, name) }
+      watched = Semel.once(url, logger: logger, watch: watch)
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        watched.operation("charge-order", key: key, acting: :explicit) { |op| op.acting { effects << 1 } }
+      end
+      expect { thread.value }.to raise_error(Interrupt, "insert")
+      expect(state).to eq("released")
+      expect(effects).to eq([])
+      watched.close
+    end
+
+    it "lets one of eight act, and gives the others a defined answer" do
+      10.times do |round|
+        name = "#{key}-#{round}"
+        start = Queue.new
+        answers = Array.new(8) do
+          Thread.new do
+            start.pop
+            once.operation("race", key: name) do
+              effects << name
+              sleep(0.02)
+              :acted
+            end
+          rescue Semel::InProgress, Semel::Busy => e
+            e.class
+          end
+        end
+        8.times { start << true }
+        told = answers.map(&:value)
+        expect(told.count(:acted)).to eq(1)
+        expect(told - [:acted, "acted", Semel::InProgress, Semel::Busy]).to eq([])
+      end
+      expect(effects.tally.values.uniq).to eq([1])
+    end
+
+    it "serves more threads than it has connections, and a forked process" do
+      told = Array.new(16) { |number| Thread.new { once.operation("many", key: [key, number]) { number } } }.map(&:value)
+      expect(told).to eq((0...16).to_a)
+      reader, writer = IO.pipe
+      pid = fork do
+        writer.write(once.operation("many", key: [key, 3]) { "again" }.to_s)
+        writer.close
+        exit!(0)
+      end
+      Process.wait(pid)
+      writer.close
+      expect(reader.read).to eq("3")
+      expect(once.operation("many", key: [key, 4]) { "again" }).to eq(4)
+    end
+
+    it "needs a block, and tables" do
+      expect { once.operation("x", key: key) }.to raise_error(ArgumentError)
+      expect { charge(effect: :row) }.to raise_error(Semel::ConfigurationError)
+      expect { charge(lease: 5, longest_run: 10) }.to raise_error(Semel::ConfigurationError, /shorter than its longest run/)
+      expect { charge(acting: :maybe) }.to raise_error(Semel::ConfigurationError)
+      expect { once.operation("", key: key) { 0 } }.to raise_error(Semel::ConfigurationError)
+      expect { once.operation("x", key: key, scope: "x" * 256) { 0 } }.to raise_error(Semel::KeyRefused)
+      expect { once.operation("x", key: key, scope: "\xff") { 0 } }.to raise_error(Semel::KeyRefused)
+      expect { once.operation("a\0b", key: key) { 0 } }.to raise_error(Semel::ConfigurationError)
+      expect { once.operation("x", key: key, on: Object.new) { 0 } }.to raise_error(Semel::UnsafeClaim)
+    end
+  end
+end

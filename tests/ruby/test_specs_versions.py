@@ -1,0 +1,42 @@
+"""The gem's specs on other versions of Ruby, Sidekiq, Rails and the drivers, in the root folders of ``scripts/ruby-chroots.sh``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.adapters.brokers import Redis
+from tests.adapters.sidekiq_fixtures import redis_server
+from tests.adapters.sidekiq_rig import Ruby
+from tests.adapters.test_sidekiq_versions import FOLDER, RELEASES
+from tests.guard.conftest import make_database, mariadb
+
+__all__ = ["make_database", "mariadb", "redis_server"]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_spec_passes(make_database: Callable[[str], Any], redis_server: Redis, release: str) -> None:
+    ruby = Ruby(FOLDER / release)
+    if not ruby.is_there():
+        pytest.skip(f"{ruby.root} is not there: scripts/ruby-chroots.sh")
+    server, name = make_database("mysql")
+    environment = {
+        "SEMEL_SPEC_POSTGRESQL": make_database("postgresql"),
+        "SEMEL_SPEC_MYSQL": server.url(name),
+        "SEMEL_SPEC_SQLITE": f"sqlite3:///{make_database('sqlite')}",
+        "SEMEL_SPEC_REDIS": redis_server.new_url(),
+    }
+    done = subprocess.run(
+        ruby.command(["env", "-C", "ruby", "rspec", "-I", "lib", "-I", "spec"]),
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=380,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+    assert " 0 failures" in done.stdout
