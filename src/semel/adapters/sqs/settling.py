@@ -60,10 +60,10 @@ class Settling:
                     deleted.append(each)
                 case Fate.REFUSE | Fate.UNREADABLE:
                     self._refuse(each, deleted, again)
-                case Fate.LATER:
+                case Fate.LATER if each.message.lost() is None:
                     self._heartbeat.drop(each.message)
                     hidden.append(each)
-                case Fate.LEAVE:
+                case _:  # left; or it is in other hands, whose visibility an old receipt is not to change
                     self._heartbeat.drop(each.message)
         for start in range(0, len(deleted), BATCH):
             again += self._delete(deleted[start : start + BATCH])
