@@ -109,6 +109,12 @@ BEGIN: Final[dict[str, dict[str, list[Any]]]] = {
             {"lease_left": -1.0, "unsure_for": 31.0},
         ],
     },
+    "stale: how it ended": {
+        "effect": ["row", "hold"],
+        "unsure": [0, 1],
+        "unsure_for": [None, 5.0],
+        "last_error": [None, "", "\n", "E: boom", "E: two\nlines", "E: a\r\nb", "E: x\u2028y", "E: " + "\u00e9" * 300],
+    },
     "mine: its acknowledgement was lost": {
         "effect": EVERY,
         "mine": [True],

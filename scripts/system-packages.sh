@@ -27,6 +27,8 @@ has_gem() { command -v ruby >/dev/null && ruby -e "gem '$1'" 2>/dev/null; }
 for gem in sidekiq:ruby-sidekiq pg:ruby-pg mysql2:ruby-mysql2 sqlite3:ruby-sqlite3 activerecord:ruby-activerecord rspec:ruby-rspec; do
   has_gem "${gem%%:*}" || missing+=("${gem##*:}")
 done
+command -v rubocop >/dev/null || missing+=(rubocop)
+
 # mysqlclient, one of MariaDB's drivers, is built where it is installed.
 for library in libmariadb mariadb mysqlclient; do
   pkg-config --exists "$library" 2>/dev/null && found_library=$library

@@ -13,6 +13,7 @@ from tests.adapters.sidekiq_fixtures import redis_server
 from tests.adapters.sidekiq_rig import Ruby
 from tests.adapters.test_sidekiq_versions import FOLDER, RELEASES
 from tests.guard.conftest import make_database, mariadb
+from tests.ruby.test_specs import url_of
 
 __all__ = ["make_database", "mariadb", "redis_server"]
 
@@ -23,13 +24,11 @@ def test_every_spec_passes(make_database: Callable[[str], Any], redis_server: Re
     ruby = Ruby(FOLDER / release)
     if not ruby.is_there():
         pytest.skip(f"{ruby.root} is not there: scripts/ruby-chroots.sh")
-    server, name = make_database("mysql")
     environment = {
-        "SEMEL_SPEC_POSTGRESQL": make_database("postgresql"),
-        "SEMEL_SPEC_MYSQL": server.url(name),
-        "SEMEL_SPEC_SQLITE": f"sqlite3:///{make_database('sqlite')}",
-        "SEMEL_SPEC_REDIS": redis_server.new_url(),
-    }
+        f"SEMEL_SPEC_{prefix}{dialect.upper()}": url_of(dialect, make_database(dialect))
+        for dialect in ("postgresql", "mysql", "sqlite")
+        for prefix in ("", "OTHER_")
+    } | {"SEMEL_SPEC_REDIS": redis_server.new_url()}
     done = subprocess.run(
         ruby.command(["env", "-C", "ruby", "rspec", "-I", "lib", "-I", "spec"]),
         env={**os.environ, **environment},

@@ -31,7 +31,7 @@ RSpec.describe Semel::Keys do
       parts = read.call(vector["parts"])
       plain = described_class.key(parts)
       keyed = described_class.key(parts, secret: secret)
-      [plain.text, plain.digest, keyed.digest] == vector.values_at("text", "sha256", "hmac") && keyed.version == 7 &&
+      vector.values_at("text", "sha256", "hmac") == [plain.text, plain.digest, keyed.digest] && keyed.version == 7 &&
         keyed.label.nil?
     end
     expect(wrong).to eq([])
@@ -41,8 +41,8 @@ RSpec.describe Semel::Keys do
   it "computes every fingerprint alike" do
     wrong = vectors["fingerprints"].reject do |vector|
       payload = read.call(vector["payload"])
-      [described_class.fingerprint(payload), described_class.fingerprint(payload, secret: secret)] ==
-        vector.values_at("sha256", "hmac")
+      vector.values_at("sha256",
+                       "hmac") == [described_class.fingerprint(payload), described_class.fingerprint(payload, secret: secret)]
     end
     expect(wrong).to eq([])
   end

@@ -53,8 +53,9 @@ RSpec.describe Semel::Operations do
     it "decides on #{name}" do
       expect_same(table) do |given|
         limits = Semel::Operations::Limits.new(**(given["limits"] || {}).transform_keys(&:to_sym))
-        told(described_class.begin(record(given), effects.fetch(given["effect"]), longest_run: run, limits: limits,
-                                                                                 payload_known: given.fetch("payload_known", true)))
+        known = given.fetch("payload_known", true)
+        effect = effects.fetch(given["effect"])
+        told(described_class.begin(record(given), effect, longest_run: run, limits: limits, payload_known: known))
       end
     end
   end

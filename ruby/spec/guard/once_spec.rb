@@ -84,7 +84,7 @@ Databases::URLS.each_key do |dialect|
       expect(effects.length).to eq(1)
       expect(stored.events(key)).to eq(%w[uncertain held refused])
       expect(log).to include("WARN operation charge-order #{key}: uncertain: RuntimeError: boom")
-        .and include("WARN operation charge-order #{key}: held: its worker ended after the point of no return")
+        .and include("operation charge-order #{key}: held: its handler raised after the point of no return: RuntimeError: boom")
     end
 
     it "releases where it certainly did not happen" do
@@ -105,7 +105,9 @@ Databases::URLS.each_key do |dialect|
     it "tells a second delivery how long to wait" do
       charge(lease: 40).then { nil }
       stored.change(key, state: "'claimed'", outcome: "NULL", completed_at: "NULL")
-      expect { charge(lease: 40) }.to raise_error(Semel::InProgress) { |error| expect(error.retry_after).to be_between(30, 40) }
+      expect { charge(lease: 40) }.to raise_error(Semel::InProgress) { |error|
+                                        expect(error.retry_after).to be_between(30, 40)
+                                      }
       expect(log).to include("in_progress: another attempt holds its lease")
     end
 
@@ -172,7 +174,9 @@ Databases::URLS.each_key do |dialect|
 
       it "is asked for: done, with its result" do
         asked = []
-        effect = Semel::Lookup.new(settle: 0) { |reference, *arguments| asked << [reference, arguments] and Semel::Found.new("ch") }
+        effect = Semel::Lookup.new(settle: 0) do |reference, *arguments|
+          asked << [reference, arguments] and Semel::Found.new("ch")
+        end
         die(effect: effect)
         expect(charge(effect: effect, arguments: [1, "x"])).to eq("ch")
         expect(asked).to eq([[effects[0], [1, "x"]]])
@@ -269,9 +273,7 @@ Databases::URLS.each_key do |dialect|
     it "keeps a lease for its longest run at most" do
       other = Semel.once(url, logger: logger)
       once.operation("charge-order", key: key, lease: 0.3, longest_run: 0.5, extend: true) do
-        until log.include?("it runs longer than longest_run")
-          sleep(0.02)
-        end
+        sleep(0.02) until log.include?("it runs longer than longest_run")
         sleep(0.35)
         expect { other.operation("charge-order", key: key) { 0 } }.to raise_error(Semel::Held)
       end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "English"
 require "spec_helper"
 
 Databases::URLS.each_key do |dialect|
@@ -60,13 +61,29 @@ Databases::URLS.each_key do |dialect|
     it "begins a transaction of its own where it is given none" do
       expect([credit, credit]).to eq(%w[credited credited])
       expect([count, state]).to eq([1, "completed acted"])
-      expect { once.operation("fails", key: key, effect: described_class.new) { |op| sql("INSERT INTO #{table} VALUES ('x')", op.connection) and raise "no" } }
+      expect do
+        once.operation("fails", key: key, effect: described_class.new) do |op|
+          sql("INSERT INTO #{table} VALUES ('x')", op.connection) and raise "no"
+        end
+      end
         .to raise_error(RuntimeError)
       expect(count).to eq(1)
     end
 
     it "refuses a connection without a transaction" do
       expect { credit(on: connection) }.to raise_error(Semel::UnsafeClaim, /three commits/)
+      expect([count, state]).to eq([0, nil])
+    end
+
+    it "refuses a connection to another database, which has tables too" do
+      other = ENV.fetch("SEMEL_SPEC_OTHER_#{dialect.upcase}", nil)
+      skip "no other database was made" if other.nil?
+
+      elsewhere = Connections.open(other)
+      sql(Connections.begin_text(elsewhere), elsewhere)
+      expect { credit(on: elsewhere) }.to raise_error(Semel::UnsafeClaim, /another database/)
+      sql("ROLLBACK", elsewhere)
+      elsewhere.close
       expect([count, state]).to eq([0, nil])
     end
 
@@ -131,7 +148,7 @@ Databases::URLS.each_key do |dialect|
     end
 
     if dialect == "postgresql"
-      %w[REPEATABLE\ READ SERIALIZABLE].each do |level|
+      ["REPEATABLE READ", "SERIALIZABLE"].each do |level|
         it "claims in a savepoint at #{level}, and answers conflicts so that the caller's rows survive" do
           sql("BEGIN ISOLATION LEVEL #{level}")
           sql("INSERT INTO #{table} VALUES ('own')")
@@ -147,8 +164,9 @@ Databases::URLS.each_key do |dialect|
       end
 
       it "makes its own connections READ COMMITTED whatever the server's default is" do
-        guard = Semel.once("#{url}#{url.include?("?") ? "&" : "?"}options=-c%20default_transaction_isolation%3Dserializable", logger: logger)
-        told = Array.new(4) { Thread.new { guard.operation("strict", key: key) { 1 } rescue $!.class } }.map(&:value) # rubocop:disable Style/RescueModifier
+        guard = Semel.once("#{url}#{url.include?("?") ? "&" : "?"}options=-c%20default_transaction_isolation%3Dserializable",
+                           logger: logger)
+        told = Array.new(4) { Thread.new { guard.operation("strict", key: key) { 1 } rescue $ERROR_INFO.class } }.map(&:value) # rubocop:disable Style/RescueModifier
         expect(told - [1, Semel::InProgress]).to eq([])
         guard.close
       end
@@ -156,7 +174,9 @@ Databases::URLS.each_key do |dialect|
 
     it "refuses a server that takes no writes" do
       guard = case dialect
-              when "postgresql" then Semel.once("#{url}#{url.include?("?") ? "&" : "?"}options=-c%20default_transaction_read_only%3Don", logger: logger)
+              when "postgresql" then Semel.once(
+                "#{url}#{url.include?("?") ? "&" : "?"}options=-c%20default_transaction_read_only%3Don", logger: logger
+              )
               when "sqlite"
                 File.chmod(0o444, url.delete_prefix("sqlite3:///"))
                 skip "root writes to every file" if Process.uid.zero?
@@ -191,6 +211,10 @@ RSpec.describe Semel::Store::Sources do
       expect { described_class.find(target) }.to raise_error(Semel::ConfigurationError)
     end
     expect { Semel.once("sqlite3::memory:") }.to raise_error(Semel::ConfigurationError)
-    expect { Semel.once("mysql2://h/d?what=1").operation("x", key: 1) { 0 } }.to raise_error(Semel::ConfigurationError, /what/)
+    expect do
+      Semel.once("mysql2://h/d?what=1").operation("x", key: 1) do
+        0
+      end
+    end.to raise_error(Semel::ConfigurationError, /what/)
   end
 end

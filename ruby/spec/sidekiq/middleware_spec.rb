@@ -153,15 +153,24 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       expect(stored.record(key)).to include(state: "claimed", unsure: "1")
       stopped = charging { raise Sidekiq::Shutdown }
       expect { deliver(stopped, ["#{key}-2", 5]) }.to raise_error(Sidekiq::Shutdown)
-      expect(stored.record("#{key}-2")).to include(state: "claimed", unsure: "1", last_error: "Sidekiq::Shutdown: Sidekiq::Shutdown")
-      before = job_class { semel_once("early", key: 0, payload: [], acting: :explicit) && define_method(:perform) { |_| raise Sidekiq::Shutdown } }
+      expect(stored.record("#{key}-2")).to include(state: "claimed", unsure: "1",
+                                                   last_error: "Sidekiq::Shutdown: Sidekiq::Shutdown")
+      before = job_class do
+        semel_once("early", key: 0, payload: [], acting: :explicit) && define_method(:perform) do |_|
+          raise Sidekiq::Shutdown
+        end
+      end
       expect { deliver(before, ["#{key}-3"]) }.to raise_error(Sidekiq::Shutdown)
       expect(stored.record("#{key}-3")).to include(state: "released")
       expect([scheduled, dead]).to eq([[], []])
     end
 
     it "raises what the database wants to be run again" do
-      made = job_class { semel_once("row", key: 0, payload: []) && define_method(:perform) { |_| raise Semel::RetryTransaction, "again" } }
+      made = job_class do
+        semel_once("row", key: 0, payload: []) && define_method(:perform) do |_|
+          raise Semel::RetryTransaction, "again"
+        end
+      end
       expect { deliver(made, [key]) }.to raise_error(Semel::RetryTransaction)
     end
 
@@ -169,7 +178,9 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       made = charging do
         raise IOError
       end
-      expect { deliver(made, [key, 5], retry_count: 4, error_class: "X", enqueued_at: 2, tags: ["a"]) }.to raise_error(IOError)
+      expect do
+        deliver(made, [key, 5], retry_count: 4, error_class: "X", enqueued_at: 2, tags: ["a"])
+      end.to raise_error(IOError)
       message = JSON.parse(stored.record(key)[:message])
       expect(message).to eq("adapter" => "sidekiq", "class" => made.name, "jid" => jid, "args" => [key, 5], "queue" => "default",
                             "retry" => true, "created_at" => 1.5, "tags" => ["a"])
@@ -197,7 +208,11 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
     it "refuses names that perform does not have, and defaults that it cannot see" do
       wrong = job_class { semel_once("w", key: :nobody, payload: []) && define_method(:perform) { |order| order } }
       expect { deliver(wrong, [key]) }.to raise_error(Semel::ConfigurationError, /There are: order/)
-      hidden = job_class { semel_once("h", key: :order, payload: [:amount]) && define_method(:perform) { |order, amount = 5| [order, amount] } }
+      hidden = job_class do
+        semel_once("h", key: :order, payload: [:amount]) && define_method(:perform) do |order, amount = 5|
+          [order, amount]
+        end
+      end
       expect(deliver(hidden, [key])).to be_nil
       expect(dead[0]["error_message"]).to include("default cannot be seen")
     end
@@ -245,7 +260,11 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
     end
 
     it "refuses to guard around an iterable job, and elements of one that is none" do
-      expect { job_class { semel_each("x", key: 0, payload: []) } }.to raise_error(Semel::ConfigurationError, /no iterable job/)
+      expect do
+        job_class do
+          semel_each("x", key: 0, payload: [])
+        end
+      end.to raise_error(Semel::ConfigurationError, /no iterable job/)
       skip "Sidekiq #{Sidekiq::VERSION} has no iterable jobs" unless defined?(Sidekiq::IterableJob)
       expect { job_class { include(Sidekiq::IterableJob) && semel_once("x", key: 0, payload: []) } }
         .to raise_error(Semel::ConfigurationError, /many operations/)

@@ -19,12 +19,17 @@ RSpec.describe Semel::Store::Statements do
   end
 
   it "repeats parameters for MySQL and names them for SQLite" do
-    expect(made("mysql", "SELECT :b, :a, :b").then { |text| [text.text[22..], text.order] }).to eq(["SELECT ?, ?, ?", %w[b a b]])
-    expect(made("sqlite", "SELECT :b, :a, :b").then { |text| [text.text[22..], text.order] }).to eq(["SELECT :b, :a, :b", %w[b a]])
+    expect(made("mysql", "SELECT :b, :a, :b").then do |text|
+             [text.text[22..], text.order]
+           end).to eq(["SELECT ?, ?, ?", %w[b a b]])
+    expect(made("sqlite", "SELECT :b, :a, :b").then do |text|
+             [text.text[22..], text.order]
+           end).to eq(["SELECT :b, :a, :b", %w[b a]])
   end
 
   it "leaves strings, names, comments and casts alone" do
-    text = made("postgresql", "-- :no {schema}\nSELECT ':s {schema}', \":q\", $$:d$$, a::int /* :c */ FROM {schema}.t WHERE x = :x")
+    text = made("postgresql",
+                "-- :no {schema}\nSELECT ':s {schema}', \":q\", $$:d$$, a::int /* :c */ FROM {schema}.t WHERE x = :x")
     expect(text.text[22..]).to eq("SELECT ':s {schema}', \":q\", $$:d$$, a::int  FROM \"semel\".t WHERE x = $1")
     expect(text.order).to eq(%w[x])
   end
@@ -37,8 +42,9 @@ RSpec.describe Semel::Store::Statements do
   %w[postgresql mysql sqlite].each do |dialect|
     it "has every statement of #{dialect} that its operations name" do
       statements = described_class.new(dialect)
-      only = { "postgresql" => %w[ends_with_wait mark restore_wait shorten_wait unmark],
-               "mysql" => %w[read_free read_isolation], "sqlite" => %w[ends_with_wait read_isolation restore_wait shorten_wait] }
+      only = { "postgresql" => %w[drop_sign ends_with_wait find_sign find_tables mark restore_wait shorten_wait take_sign unmark],
+               "mysql" => %w[find_tables read_free read_isolation],
+               "sqlite" => %w[drop_sign ends_with_wait find_sign read_isolation restore_wait shorten_wait take_sign] }
       (described_class::NAMES - only.fetch(dialect)).each do |name|
         literals = %w[mark unmark].include?(name) ? { mark: "m" } : {}
         expect(statements[name, literals].text).not_to match(/:[a-z]|\{|--/) unless dialect == "sqlite"

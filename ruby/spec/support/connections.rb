@@ -30,8 +30,10 @@ module Connections
     case source.dialect
     when "postgresql"
       require "pg"
-      { adapter: "postgresql", **PG::Connection.conninfo_parse(url).to_h { |each| [each[:keyword].to_sym, each[:val]] }.compact
-                                                .transform_keys({ user: :username, dbname: :database }) }
+      { adapter: "postgresql", **PG::Connection.conninfo_parse(url).to_h do |each|
+                                   [each[:keyword].to_sym, each[:val]]
+                                 end.compact
+                                               .transform_keys({ user: :username, dbname: :database }) }
     when "mysql" then { adapter: "mysql2", **source.send(:mysql_options) }
     else { adapter: "sqlite3", database: url.delete_prefix("sqlite3:///"), timeout: 200 }
     end

@@ -5,7 +5,9 @@ require "stringio"
 
 # The databases that the Python test which runs these made: their URLs are in the environment.
 module Databases
-  URLS = %w[postgresql mysql sqlite].to_h { |dialect| [dialect, ENV.fetch("SEMEL_SPEC_#{dialect.upcase}", nil)] }.compact.freeze
+  URLS = %w[postgresql mysql sqlite].to_h do |dialect|
+    [dialect, ENV.fetch("SEMEL_SPEC_#{dialect.upcase}", nil)]
+  end.compact.freeze
 
   # What one database holds, looked at and arranged on a connection of the spec's own.
   class Stored

@@ -44,7 +44,7 @@ module Semel
       case value
       when String then words(value.strip.downcase)
       when Numeric then value.to_f.finite? ? value.to_f : nil
-      else value.respond_to?(:in_seconds) || value.class.name == "ActiveSupport::Duration" ? value.to_f : nil
+      else value.respond_to?(:in_seconds) ? value.to_f : nil
       end
     end
 

@@ -89,6 +89,7 @@ module Semel
       name = "Part #{place + 1} of the key"
       own = "Give every operation a key of its own."
       raise KeyRefused.new("#{name} is nil.", remedy: own) if part.nil?
+
       if part.is_a?(Float)
         raise KeyRefused.new("#{name} is a float (#{part}), which has no one way to be written.",
                              remedy: "Give a BigDecimal or an Integer.")

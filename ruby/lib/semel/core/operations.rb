@@ -5,6 +5,9 @@ module Semel
   # write and the answer to give. It is the one of semel/core/operations.py, by the same names and in the same order of
   # checks; tests/moves.json holds what both must answer.
   module Operations
+    # What ends a line, as Python counts.
+    LINE_ENDS = /\r\n|[\n\r\v\f\u001c-\u001e\u0085\u2028\u2029]/
+
     # How often a claim may end without an answer before a person is asked.
     Limits = Struct.new(:max_unsure, :max_takeovers, keyword_init: true) do
       def initialize(max_unsure: 3, max_takeovers: 5)
@@ -108,9 +111,7 @@ module Semel
     def next_claim(record, effect, longest_run, limits)
       return in_progress(record.lease_left, "another attempt holds its lease") unless record.stale?
       return hold("its handler committed midway") if record.committed_midway
-      if record.unsure >= limits.max_unsure
-        return hold("#{record.unsure} attempts ended without anybody knowing")
-      end
+      return hold("#{record.unsure} attempts ended without anybody knowing") if record.unsure >= limits.max_unsure
       return hold("it was taken over #{record.takeovers} times") if record.takeovers >= limits.max_takeovers
       return take_over("nothing can have happened") unless record.acting
 
@@ -119,7 +120,7 @@ module Semel
 
     def by_policy(record, effect, longest_run)
       case effect
-      when Row, Hold then hold("its worker ended after the point of no return")
+      when Row, Hold then hold(how_it_ended(record))
       when ProviderKey then by_window(record, effect, longest_run)
       when AcceptDuplicate
         return hold("#{effect.extra} further attempts are used up") if record.extra_used >= effect.extra
@@ -128,6 +129,14 @@ module Semel
       when AcceptMiss then Decision.new(move: :miss, reply: :repeat, event: "missed", reason: "a miss is accepted")
       when Lookup then look(record, effect)
       end
+    end
+
+    # A claim past its point of no return: with an error, which its end noted, or with its worker.
+    def how_it_ended(record)
+      error = record.last_error.to_s.split(LINE_ENDS).first.to_s if record.unsure.positive? && !record.unsure_for.nil?
+      return "its worker ended after the point of no return" if record.last_error.to_s.empty? || error.nil?
+
+      "its handler raised after the point of no return: #{error[0, 200]}"
     end
 
     def by_window(record, effect, longest_run)

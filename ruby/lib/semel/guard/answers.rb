@@ -30,22 +30,31 @@ module Semel
         operation = "#{request.job_type} #{request.shown}"
         case begun.reply
         when :mismatch
-          raise PayloadMismatch.new("#{operation} came before with another payload.", holds: "The first one's record is unchanged.",
-                                                                                      remedy: "Give different operations different keys, or name the fields that count by payload:.")
+          raise PayloadMismatch.new(
+            "#{operation} came before with another payload.",
+            holds: "The first one's record is unchanged.",
+            remedy: "Give different operations different keys, or name the fields that count by payload:."
+          )
         when :held
           why = begun.reason.empty? ? "nobody can tell whether its effect happened" : begun.reason
           raise Held.new("#{operation} is held: #{why}.", remedy: "A person decides: semel held list")
         else
-          raise InProgress.new("#{operation} is claimed: #{begun.reason}.", retry_after: begun.wait || BUSY_WAIT,
-                                                                            remedy: "Deliver it again later.")
+          raise InProgress.new(
+            "#{operation} is claimed: #{begun.reason}.",
+            retry_after: begun.wait || BUSY_WAIT,
+            remedy: "Deliver it again later."
+          )
         end
       end
 
       # The answer where an open transaction has the key, or SQLite's file.
       def busy(request)
         log(:warn, request, "busy", "an open transaction has its key")
-        Busy.new("#{request.job_type} #{request.shown} is in an open transaction.", retry_after: BUSY_WAIT,
-                                                                                   remedy: "Deliver it again later.")
+        Busy.new(
+          "#{request.job_type} #{request.shown} is in an open transaction.",
+          retry_after: BUSY_WAIT,
+          remedy: "Deliver it again later."
+        )
       end
 
       def too_old(request)

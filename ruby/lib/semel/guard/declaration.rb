@@ -7,13 +7,14 @@ module Semel
     # One job type, as its author declares it: what its effect is, how long a claim holds. Checked when declared.
     #
     # +job_type+ is stable: it is part of the record. With +acting: :explicit+ the code marks its point of no return by
-    # +op.acting+, and a failure before it releases the claim. +lease+ must cover +longest_run+, unless +extend: true+ keeps it.
-    # +not_done+ lists exceptions after which the effect certainly did not happen. An operation whose own date is older than
-    # +keep+ (how long records are kept) and that has no record is answered TooOld.
+    # +op.acting+, and a failure before it releases the claim. +lease+ must cover +longest_run+, unless +extend: true+
+    # keeps it. +not_done+ lists exceptions after which the effect certainly did not happen. An operation whose own date
+    # is older than +keep+ (how long records are kept) and that has no record is answered TooOld.
     class Declaration
       KEPT = 90 * 86_400.0
 
-      attr_reader :job_type, :effect, :acting, :lease, :longest_run, :extend_lease, :not_done, :limits, :label, :store_result, :keep
+      attr_reader :job_type, :effect, :acting, :lease, :longest_run, :extend_lease, :not_done, :limits, :label,
+                  :store_result, :keep
 
       def initialize(job_type, effect: Hold.new, acting: :from_start, lease: 60, longest_run: nil, extend: false, not_done: [],
                      max_unsure: 3, max_takeovers: 5, label: true, store_result: true, keep: KEPT)
@@ -46,6 +47,7 @@ module Semel
         unless job_type.is_a?(String) && job_type.length.between?(1, 200) && !job_type.include?("\0")
           raise ConfigurationError, "An operation's job type is a non-empty string of at most 200 characters, without NUL."
         end
+
         unless effect.is_a?(Effect)
           raise ConfigurationError.new(
             "effect of #{job_type} is #{effect.inspect}, which is no effect.",
@@ -55,6 +57,7 @@ module Semel
         unless %i[from_start explicit].include?(acting)
           raise ConfigurationError, "acting of #{job_type} is #{acting.inspect}: give :from_start or :explicit."
         end
+
         check_lease
       end
 
@@ -69,8 +72,8 @@ module Semel
       end
     end
 
-    # One call of a job type: the key's value, the payload's fields (nil: no fingerprint), the scope, the operation's own date,
-    # how the message is sent again, and what a look-up gets behind the reference.
+    # One call of a job type: the key's value, the payload's fields (nil: no fingerprint), the scope, the operation's
+    # own date, how the message is sent again, and what a look-up gets behind the reference.
     Call = Struct.new(:key, :payload, :scope, :dated, :message, :arguments, keyword_init: true) do
       def initialize(key:, payload: nil, scope: "", dated: nil, message: nil, arguments: [])
         super

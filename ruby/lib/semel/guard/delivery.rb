@@ -4,8 +4,8 @@ module Semel
   module Guard
     # What happens to one delivery: begin, perhaps look, act, and end.
     #
-    # Exceptions that other threads raise in this one (a shutdown, a time-out) reach the caller's code and nothing else: what the
-    # guard writes is finished first, and what they mean is written before they go on.
+    # Exceptions that other threads raise in this one (a shutdown, a time-out) reach the caller's code and nothing else:
+    # what the guard writes is finished first, and what they mean is written before they go on.
     class Delivery
       TRIES = 10
 
@@ -39,7 +39,7 @@ module Semel
       def run_row(on, &block)
         unacted = result = nil
         @ending.masked do
-          @place.transaction(on) do |session, connection|
+          @place.transaction(@declaration.job_type, on) do |session, connection|
             @ending.session = session
             request = current { |older| Store::Begin.read(session, older) }
             begun = begin_row(session, request)
@@ -59,8 +59,8 @@ module Semel
 
       # The request whose key has a record: with a rotated secret the older key may be the one that counts. An operation whose
       # record may have been deleted by now must have one: without it, nobody knows whether it was done.
-      def current
-        found = @requests.drop(1).find { |older| yield(older) }
+      def current(&block)
+        found = @requests.drop(1).find(&block)
         return found if found
 
         request = @requests.first

@@ -67,9 +67,9 @@ module Semel
         @logger.error("#{@declaration.job_type}: its end could not be stored, its lease decides: #{Guard.shown(e)}")
       end
 
-      # Releases the attempt's own claim, if there is one, where it was interrupted while it began: it did nothing. Where an
-      # attempt before it may have acted, nobody knows what that one did: then the claim is uncertain, and one that was to look
-      # first is left to its lease.
+      # Releases the attempt's own claim, if there is one, where it was interrupted while it began: it did nothing.
+      # Where an attempt before it may have acted, nobody knows what that one did: then the claim is uncertain, and one
+      # that was to look first is left to its lease.
       def give_back(request, error)
         record = patiently { |session| Store::Begin.read(session, request) }
         return if record.nil? || !record.mine || record.state != "claimed"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Semel
-  # What a guarded block holds while it runs: the reference, the point of no return, the lease, the end. Of one attempt; do not
-  # keep it.
+  # What a guarded block holds while it runs: the reference, the point of no return, the lease, the end. Of one attempt;
+  # do not keep it.
   class Operation
     # The stable string to pass to the outside system as its idempotency key; the same over all attempts, until it is known
     # that nothing happened.
@@ -32,8 +32,8 @@ module Semel
 
     # The point of no return, around the outside call: stored and fenced; renews the lease. Answers what the block does.
     #
-    # Before it, any failure releases the claim: nothing happened. Raises ClaimLost where somebody else has the claim, and then
-    # the call must not be made. One outside call is one operation: a second time is refused unless +again+.
+    # Before it, any failure releases the claim: nothing happened. Raises ClaimLost where somebody else has the claim,
+    # and then the call must not be made. One outside call is one operation: a second time is refused unless +again+.
     def acting(again: false)
       enter(again)
       yield if block_given?

@@ -21,6 +21,7 @@ module Semel
         @watch = watch
         @own = Store::OwnConnections.new { open }
         @rows = Store::OwnConnections.new(most: MOST_ROWS, used_for: "Row operations") { open }
+        @same_database = SameDatabase.new { |&asked| ask(&asked) }
         @beats = Store::OwnConnections.new(most: 1, used_for: "keeping leases") { open }
       end
 
@@ -47,16 +48,19 @@ module Semel
         return if open_now.nil?
 
         raise UnsafeClaim.new(
-          "#{job_type} has an effect outside the database, and #{open_now}.", holds: "Nothing was claimed and nothing done.",
-                                                                              remedy: "Call it after your commit; or give Semel.once a URL, if what is open has nothing to do with it."
+          "#{job_type} has an effect outside the database, and #{open_now}.",
+          holds: "Nothing was claimed and nothing done.",
+          remedy: "Call it after your commit; or give Semel.once a URL, if what is open has nothing to do with it."
         )
       end
 
       # Yields a session and a connection in the caller's transaction (+on+), or in a new one that is committed at the end.
-      def transaction(on, &block)
+      def transaction(job_type, on, &block)
         if on
           require_transaction(on)
-          block.call(session_on(on), on)
+          caller_session = session_on(on)
+          @same_database.require(job_type, caller_session) unless inside
+          block.call(caller_session, on)
         elsif inside
           session = session_on(inside)
           session.transaction { block.call(session, inside) }
@@ -82,7 +86,8 @@ module Semel
       end
 
       def session_on(connection)
-        driver = Store::ActiveRecordSource.connection?(connection) ? Store::ActiveRecordSource.driver_of(connection) : connection
+        records = Store::ActiveRecordSource
+        driver = records.connection?(connection) ? records.driver_of(connection) : connection
         found = Store::Sources.session_class(driver).new(driver, statements)
         found.watch = @watch
         found
@@ -96,8 +101,11 @@ module Semel
                    end
         return if open_now
 
-        raise UnsafeClaim.new(THREE_COMMITS, holds: "Nothing was claimed and nothing done.",
-                                             remedy: 'Open one: "ActiveRecord::Base.transaction do", "connection.transaction do", or BEGIN.')
+        raise UnsafeClaim.new(
+          THREE_COMMITS,
+          holds: "Nothing was claimed and nothing done.",
+          remedy: 'Open one: "ActiveRecord::Base.transaction do", "connection.transaction do", or BEGIN.'
+        )
       end
 
       def again

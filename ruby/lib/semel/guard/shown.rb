@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 module Semel
+  # What happens to one delivery of an operation, from begin to end. It knows nothing of queues.
   module Guard
     LONGEST_ERROR = 2000
 

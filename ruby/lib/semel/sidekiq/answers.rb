@@ -4,8 +4,9 @@ require "sidekiq/api"
 
 module Semel
   module Sidekiq
-    # What an answer of the guard becomes in Sidekiq, whose own retry lies outside of its middleware: an answer that is no failure
-    # must never consume one. Each method returns, and the delivery then ends as if the job had run; or it raises.
+    # What an answer of the guard becomes in Sidekiq, whose own retry lies outside of its middleware: an answer that is
+    # no failure must never consume one. Each method returns, and the delivery then ends as if the job had run; or it
+    # raises.
     class Answers
       MOST_WAIT = 60.0
       LEAST_WAIT = 0.05
@@ -22,7 +23,7 @@ module Semel
       def self.message(job)
         return nil if job["encrypt"]
 
-        JSON.generate({ "adapter" => "sidekiq" }.merge(job.reject { |name, _| TRANSIENT.include?(name) }))
+        JSON.generate({ "adapter" => "sidekiq" }.merge(job.except(*TRANSIENT)))
       end
 
       # Runs one delivery, and makes of what comes out of it what Sidekiq understands.
@@ -41,7 +42,8 @@ module Semel
 
       private
 
-      # The same job with its retry count, later: it asks the record again. Client middleware sees it, as it does the first time.
+      # The same job with its retry count, later: it asks the record again. Client middleware sees it, as it does the
+      # first time.
       def push_again(job, seconds, why)
         wait = [[seconds, LEAST_WAIT].max * rand(1.0..1.2), MOST_WAIT].min
         ::Sidekiq::Client.push(job.merge("at" => Time.now.to_f + wait))
@@ -51,7 +53,8 @@ module Semel
 
       # It never succeeds by being tried again: to the dead set, where a person sees why. Death handlers are told.
       def bury(job, error)
-        told = job.merge("error_class" => error.class.name, "error_message" => error.message, "failed_at" => now_as_sidekiq_does)
+        told = job.merge("error_class" => error.class.name, "error_message" => error.message,
+                         "failed_at" => now_as_sidekiq_does)
         @logger.error("#{job["class"]} #{job["jid"]}: dies: #{error.message}")
         ::Sidekiq::DeadSet.new.kill(::Sidekiq.dump_json(told), ex: error)
         nil

@@ -28,7 +28,8 @@ module Semel
         guard.deliver(@declaration, call(guard, job["args"], Answers.message(job))) { |op| with(instance, op, &block) }
       end
 
-      # Runs one element of an iterable job. One that is held, or that never succeeds, does not keep the others from their turn.
+      # Runs one element of an iterable job. One that is held, or that never succeeds, does not keep the others from
+      # their turn.
       def deliver_element(once, job, instance, arguments, &block)
         guard = @once || once
         guard.deliver(@declaration, call(guard, arguments, Answers.message(job))) { |op| with(instance, op, &block) }
@@ -91,7 +92,7 @@ module Semel
 
         raise KeyRefused.new(
           "There is no argument #{name.inspect} for the #{what} of #{@declaration.job_type}.",
-          remedy: "Its default cannot be seen from here: pass the argument, or make the #{what} with a lambda that has the default."
+          remedy: "Its default cannot be seen from here: pass it, or make the #{what} with a lambda that has the default."
         )
       end
 
@@ -99,12 +100,15 @@ module Semel
         name.is_a?(Integer) ? names.fetch(name) : name.to_s.delete_prefix("_")
       end
 
-      # The parameters of perform (or each_iteration) as the class itself wrote it, less the mark of those that it does not use.
+      # The parameters of perform (or each_iteration) as the class itself wrote it, less the mark of those that it does
+      # not use.
       def names
         @names ||= begin
           found = @job_class.instance_method(@method)
           found = found.super_method while [Job::Guarded, Job::GuardedEach].include?(found.owner)
-          found.parameters.select { |kind, _| %i[req opt].include?(kind) }.map { |_, name| name.to_s.delete_prefix("_") }.freeze
+          found.parameters.filter_map do |kind, name|
+            name.to_s.delete_prefix("_") if %i[req opt].include?(kind)
+          end.freeze
         end
       end
 

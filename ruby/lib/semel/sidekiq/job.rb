@@ -35,10 +35,10 @@ module Semel
           superclass.respond_to?(:semel_declared) ? superclass.semel_declared : nil
         end
 
-        # One business operation per +key+: names of perform's parameters, their positions, or something to call with its
-        # arguments. +payload+: those that must not differ under one key, or something that makes a hash of named fields; [] for
-        # none. +scope+ and +dated+ likewise. +once+: the guard, where it is not the middleware's. The rest is what
-        # Semel::Guard::Declaration takes.
+        # One business operation per +key+: names of perform's parameters, their positions, or something to call with
+        # its arguments. +payload+: those that must not differ under one key, or something that makes a hash of named
+        # fields; [] for none. +scope+ and +dated+ likewise. +once+: the guard, where it is not the middleware's. The
+        # rest is what Semel::Guard::Declaration takes.
         def semel_once(job_type, key:, payload:, scope: nil, dated: nil, once: nil, **options)
           if Declared.iterable?(self)
             raise ConfigurationError.new("#{self} is an iterable job: it is many operations.",
@@ -52,8 +52,10 @@ module Semel
         # For an iterable job: each element is an operation. Names and positions are those of each_iteration's parameters.
         def semel_each(job_type, key:, payload:, scope: nil, dated: nil, once: nil, **options)
           unless Declared.iterable?(self)
-            raise ConfigurationError.new("#{self} is no iterable job.", remedy: "Use semel_once; or include Sidekiq::IterableJob first.")
+            raise ConfigurationError.new("#{self} is no iterable job.",
+                                         remedy: "Use semel_once; or include Sidekiq::IterableJob first.")
           end
+
           @semel_declared = Declared.new(self, :each_iteration, job_type, key: key, payload: payload, scope: scope, dated: dated,
                                                                           once: once, options: options)
           prepend GuardedEach

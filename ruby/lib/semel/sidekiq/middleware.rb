@@ -8,12 +8,13 @@ module Semel
     #     config.server_middleware { |chain| chain.add Semel::Sidekiq::Middleware, ONCE }
     #   end
     #
-    # It guards the classes that say +semel_once+ or +semel_each+, and translates the guard's answers for every job, so that one
-    # that calls +once.operation+ by itself is answered likewise.
+    # It guards the classes that say +semel_once+ or +semel_each+, and translates the guard's answers for every job, so
+    # that one that calls +once.operation+ by itself is answered likewise.
     class Middleware
       def initialize(once)
         unless once.is_a?(Once)
-          raise ConfigurationError.new("The middleware got #{once.inspect}.", remedy: "chain.add Semel::Sidekiq::Middleware, Semel.once(…)")
+          raise ConfigurationError.new("The middleware got #{once.inspect}.",
+                                       remedy: "chain.add Semel::Sidekiq::Middleware, Semel.once(…)")
         end
 
         @once = once
@@ -27,7 +28,8 @@ module Semel
           elsif Declared.iterable?(instance.class)
             instance.semel_delivery = [@once, job] # each element is guarded by itself
             yield
-          else declared.deliver(@once, job, instance, &block)
+          else
+            declared.deliver(@once, job, instance, &block)
           end
         end
       end

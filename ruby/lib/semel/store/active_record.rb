@@ -8,7 +8,8 @@ module Semel
     # The statements go to the driver's connection below ActiveRecord: no query cache answers them, and no logger prints them.
     class ActiveRecordSource < Source
       ADAPTERS = { "PostgreSQL" => "postgresql", "PostGIS" => "postgresql", "Mysql2" => "mysql", "SQLite" => "sqlite" }.freeze
-      DIALECTS = { "postgresql" => "postgresql", "postgis" => "postgresql", "mysql2" => "mysql", "sqlite3" => "sqlite" }.freeze
+      DIALECTS = { "postgresql" => "postgresql", "postgis" => "postgresql", "mysql2" => "mysql",
+                   "sqlite3" => "sqlite" }.freeze
 
       # Whether a connection is one of ActiveRecord's.
       def self.connection?(connection)

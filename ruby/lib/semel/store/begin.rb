@@ -15,8 +15,8 @@ module Semel
 
       module_function
 
-      # Claims an operation that has no record; nil where there is one. A single committed statement. MySQL's count of inserted
-      # rows does not tell a new row from an old (CLIENT.FOUND_ROWS), so its token is read afterwards.
+      # Claims an operation that has no record; nil where there is one. A single committed statement. MySQL's count of
+      # inserted rows does not tell a new row from an old (CLIENT.FOUND_ROWS), so its token is read afterwards.
       def first(session, request)
         rows = session.ask("insert", request.parameters)
         if rows.any? && session.dialect == "mysql"
@@ -35,9 +35,10 @@ module Semel
         end
       end
 
-      # Claims inside the caller's transaction, waiting for nobody; nil means busy: a rival's transaction has the key. +:again+,
-      # on PostgreSQL, asks for a savepoint: the isolation is stricter than READ COMMITTED. MySQL and SQLite mark the
-      # transaction with a savepoint, by which +Finish.complete_row+ knows it again; PostgreSQL knows it by its number.
+      # Claims inside the caller's transaction, waiting for nobody; nil means busy: a rival's transaction has the key.
+      # +:again+, on PostgreSQL, asks for a savepoint: the isolation is stricter than READ COMMITTED. MySQL and SQLite
+      # mark the transaction with a savepoint, by which +Finish.complete_row+ knows it again; PostgreSQL knows it by its
+      # number.
       def row(session, request, in_savepoint: false)
         case session.dialect
         when "postgresql"

@@ -15,7 +15,7 @@ module Semel
       MYSQL_SCHEMA = [1146, 1054].freeze
       MYSQL_READ_ONLY = [1290, 1792, 1836].freeze
       MYSQL_ENDED = [1040, 1042, 1053, 1077, 1079, 1129, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1927, 4031].freeze
-      MYSQL_CLIENT = (2000...2100).freeze
+      MYSQL_CLIENT = (2000...2100)
 
       SQLITE_ERROR = 1
       SQLITE_BUSY = [5, 6].freeze # and locked
@@ -49,7 +49,10 @@ module Semel
       end
 
       def sqlite(error, code, has_tables:)
-        return retry_transaction(error, "The transaction is still open, but can write no more.") if code == SQLITE_BUSY_SNAPSHOT
+        if code == SQLITE_BUSY_SNAPSHOT
+          return retry_transaction(error,
+                                   "The transaction is still open, but can write no more.")
+        end
 
         case code & 0xFF
         when *SQLITE_BUSY then busy(error)
@@ -75,8 +78,11 @@ module Semel
       end
 
       def retry_transaction(error, holds)
-        RetryTransaction.new("The database ended this transaction: #{summary(error)}.", holds: holds,
-                                                                                          remedy: "Run the whole transaction again.")
+        RetryTransaction.new(
+          "The database ended this transaction: #{summary(error)}.",
+          holds: holds,
+          remedy: "Run the whole transaction again."
+        )
       end
 
       def mismatch(error, remedy)
@@ -96,8 +102,9 @@ module Semel
 
       def read_only(error)
         UnsafeClaim.new(
-          "The database takes no writes here: #{summary(error)}.", holds: "Nothing was stored.",
-                                                                   remedy: "Give the guard the primary server, or a file that it may write to."
+          "The database takes no writes here: #{summary(error)}.",
+          holds: "Nothing was stored.",
+          remedy: "Give the guard the primary server, or a file that it may write to."
         )
       end
 

@@ -2,8 +2,8 @@
 
 module Semel
   module Store
-    # How an attempt's own writes end: fenced by its token. One statement where all is well; where it changes nothing, a second
-    # look, in a transaction, says what became of the claim and keeps what the attempt reported as evidence.
+    # How an attempt's own writes end: fenced by its token. One statement where all is well; where it changes nothing, a
+    # second look, in a transaction, says what became of the claim and keeps what the attempt reported as evidence.
     module Finish
       module_function
 
@@ -47,16 +47,14 @@ module Semel
             Store.tell(session, request, record.state == "held" ? "late_finish" : "late", record.claim)
             next :written
           end
-          Store.tell(session, request, "evidence", record.claim, detail: { outcome: "acted", result: result && result[0, 1000] })
-          :lost
+          keep_evidence(session, request, record, outcome: "acted", result: result && result[0, 1000])
         end
       end
 
       # What became of the claim of an attempt whose step changed nothing; the try is kept as evidence.
       def lost(session, request, tried:)
         looking(session, request) do |record|
-          Store.tell(session, request, "evidence", record.claim, detail: { outcome: tried })
-          :lost
+          keep_evidence(session, request, record, outcome: tried)
         end
       end
 
@@ -76,9 +74,15 @@ module Semel
             Store.tell(session, request, told, record.claim, why: error)
             next :written
           end
-          Store.tell(session, request, "evidence", record.claim, detail: { outcome: outcome, error: error })
-          :lost
+          keep_evidence(session, request, record, outcome: outcome, error: error)
         end
+      end
+
+      # What a lost attempt reports. Where a person may be about to decide, the record is another one than was shown.
+      def keep_evidence(session, request, record, **detail)
+        Store.tell(session, request, "evidence", record.claim, detail: detail)
+        session.ask("touch", request.identity) if record.state == "held" || record.stale?
+        :lost
       end
 
       def looking(session, request)

@@ -4,6 +4,7 @@ require "json"
 require "openssl"
 
 module Semel
+  # How the guard asks: requests, statements, the drivers' connections.
   module Store
     LONGEST_NAME = 255
 
@@ -17,8 +18,14 @@ module Semel
         super(scope: Keys.text(scope, "The operation's scope"), job_type: Keys.text(job_type, "The job type"), **fields)
         %i[scope job_type].each do |name|
           value = self[name]
-          raise KeyRefused.new("The operation's #{name} has more than #{LONGEST_NAME} characters.", remedy: "Shorten it.") if value.length > LONGEST_NAME
-          raise KeyRefused.new("The operation's #{name} has a NUL character.", remedy: "Leave it out.") if value.include?("\0")
+          if value.length > LONGEST_NAME
+            raise KeyRefused.new("The operation's #{name} has more than #{LONGEST_NAME} characters.",
+                                 remedy: "Shorten it.")
+          end
+          if value.include?("\0")
+            raise KeyRefused.new("The operation's #{name} has a NUL character.",
+                                 remedy: "Leave it out.")
+          end
         end
         freeze
       end
@@ -49,9 +56,10 @@ module Semel
       end
     end
 
-    # The guard's answer to a delivery. +unwritten+: a move to held that is still to be written, apart from the transaction that
-    # asks; +in_doubt+: an earlier attempt may have acted, and this one acts in spite of it.
-    Begun = Struct.new(:reply, :claim, :reference, :acting, :record, :reason, :wait, :unwritten, :in_doubt, keyword_init: true) do
+    # The guard's answer to a delivery. +unwritten+: a move to held that is still to be written, apart from the
+    # transaction that asks; +in_doubt+: an earlier attempt may have acted, and this one acts in spite of it.
+    Begun = Struct.new(:reply, :claim, :reference, :acting, :record, :reason, :wait, :unwritten, :in_doubt,
+                       keyword_init: true) do
       def initialize(reply:, claim: 0, reference: "", acting: false, record: nil, reason: "", wait: nil, unwritten: false,
                      in_doubt: false)
         super

@@ -28,7 +28,8 @@ module Semel
         statements.dialect
       end
 
-      # Runs one of the guard's statements; its rows as arrays. A write that gives no rows answers one for each row it changed.
+      # Runs one of the guard's statements; its rows as arrays. A write that gives no rows answers one for each row it
+      # changed.
       def ask(name, parameters = {}, literals = {})
         return transaction { ask(name, parameters, literals) } if @wraps && !transaction_open?
 
@@ -138,8 +139,8 @@ module Semel
       end
     end
 
-    # Over mysql2, for MariaDB and MySQL. Every write of the guard raises the revision, so that CLIENT.FOUND_ROWS, which counts
-    # rows that were only found, makes no difference.
+    # Over mysql2, for MariaDB and MySQL. Every write of the guard raises the revision, so that CLIENT.FOUND_ROWS, which
+    # counts rows that were only found, makes no difference.
     class Mysql2Session < Session
       OPTIONS = { as: :array, symbolize_keys: false, cast: true, cast_booleans: false, stream: false, cache_rows: true,
                   database_timezone: :utc, application_timezone: :utc }.freeze

@@ -25,7 +25,8 @@ module Semel
     module Sources
       TAKEN = "Give a URL (postgresql://, mysql2://, sqlite3:///path), ActiveRecord::Base or another connection class of " \
               "ActiveRecord, or a connection of pg, mysql2 or sqlite3."
-      DRIVERS = { "PG::Connection" => PgSession, "Mysql2::Client" => Mysql2Session, "SQLite3::Database" => SqliteSession }.freeze
+      DRIVERS = { "PG::Connection" => PgSession, "Mysql2::Client" => Mysql2Session,
+                  "SQLite3::Database" => SqliteSession }.freeze
 
       module_function
 
@@ -48,7 +49,10 @@ module Semel
       # Which session speaks over a driver's connection.
       def session_class(connection, missing = true)
         found = connection.class.ancestors.map(&:name).find { |name| DRIVERS.key?(name) }
-        raise ConfigurationError.new("#{connection.class} is no connection that the guard knows.", remedy: TAKEN) if !found && missing
+        if !found && missing
+          raise ConfigurationError.new("#{connection.class} is no connection that the guard knows.",
+                                       remedy: TAKEN)
+        end
 
         DRIVERS[found]
       end
@@ -105,7 +109,10 @@ module Semel
         super()
         scheme, colon, @rest = url.partition("://")
         @dialect = SCHEMES[scheme] if colon == "://"
-        raise ConfigurationError.new("#{scheme.inspect} is no database that the guard knows.", remedy: Sources::TAKEN) if @dialect.nil?
+        if @dialect.nil?
+          raise ConfigurationError.new("#{scheme.inspect} is no database that the guard knows.",
+                                       remedy: Sources::TAKEN)
+        end
 
         @url = url
       end
@@ -129,13 +136,19 @@ module Semel
         parts = URI.parse(@url)
         given = URI.decode_www_form(parts.query.to_s).to_h
         unknown = given.keys - MYSQL_OPTIONS - %w[charset encoding]
-        raise ConfigurationError, "The MySQL URL has the option #{unknown.first.inspect}, which the guard does not know." if unknown.any?
+        if unknown.any?
+          raise ConfigurationError,
+                "The MySQL URL has the option #{unknown.first.inspect}, which the guard does not know."
+        end
 
         options = given.slice(*MYSQL_OPTIONS).to_h do |name, value|
           [name.sub("unix_socket", "socket").sub("ssl_", "ssl").to_sym, name.end_with?("timeout") ? Integer(value) : value]
         end
-        words = [parts.user, parts.password, parts.path.delete_prefix("/")].map { |each| each && URI.decode_www_form_component(each) }
-        { host: parts.host, port: parts.port, username: words[0], password: words[1], database: words[2] }.compact.merge(options)
+        words = [parts.user, parts.password, parts.path.delete_prefix("/")].map do |each|
+          each && URI.decode_www_form_component(each)
+        end
+        { host: parts.host, port: parts.port, username: words[0], password: words[1],
+          database: words[2] }.compact.merge(options)
       end
     end
 

@@ -2,24 +2,24 @@
 
 module Semel
   module Store
-    # The guard's statements, read from the files that the Python package has: one statement a file, named by its verb. A file
-    # may hold +:name+, a parameter, and +{name}+, a literal that the statement is made with; in strings and comments they mean
-    # nothing. A built gem carries copies of the files beside this code.
+    # The guard's statements, read from the files that the Python package has: one statement a file, named by its verb.
+    # A file may hold +:name+, a parameter, and +{name}+, a literal that the statement is made with; in strings and
+    # comments they mean nothing. A built gem carries copies of the files beside this code.
     class Statements
       NAMES = %w[
-        act claim complete complete_late complete_row ends_with_wait event extend hold hold_mine insert insert_row look_later mark
-        miss read read_free read_isolation read_locked read_only release renew restore_wait shorten_wait take_over
-        take_over_to_look uncertain unmark
+        act claim complete complete_late complete_row drop_sign ends_with_wait event extend find_sign find_tables hold hold_mine
+        identify insert insert_row look_later mark miss read read_free read_isolation read_locked read_only release renew
+        restore_wait shorten_wait take_over take_over_to_look take_sign touch uncertain unmark
       ].freeze
       FOLDERS = [File.expand_path("../sql", __dir__), File.expand_path("../../../../src/semel/sql", __dir__)].freeze
-      TOKENS = /
-        (?<comment>--[^\n]*\n?|\/\*.*?\*\/)
+      TOKENS = %r{
+        (?<comment>--[^\n]*\n?|/\*.*?\*/)
         | (?<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\$(?<tag>\w*)\$.*?\$\k<tag>\$)
         | (?<![:\w]):(?<parameter>[a-z_]\w*)
         | \{(?<literal>[a-z_]+)\}
-      /mx
+      }mx
       PLACEHOLDERS = {
-        "postgresql" => ->(name, order) { "$#{(order.index(name) || order.push(name).length - 1) + 1}" },
+        "postgresql" => ->(name, order) { "$#{(order.index(name) || (order.push(name).length - 1)) + 1}" },
         "mysql" => ->(name, order) { order.push(name) && "?" },
         "sqlite" => ->(name, order) { order.include?(name) || order.push(name) and ":#{name}" }
       }.freeze
@@ -57,7 +57,8 @@ module Semel
           if found[:comment] then ""
           elsif found[:parameter] then PLACEHOLDERS.fetch(dialect).call(found[:parameter], order)
           elsif found[:literal] then named.fetch(found[:literal])
-          else token
+          else
+            token
           end
         end
         Text.new(name, "/* semel guard/#{name} */ #{text.strip}", order.freeze).freeze
