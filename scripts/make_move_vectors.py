@@ -113,7 +113,16 @@ BEGIN: Final[dict[str, dict[str, list[Any]]]] = {
         "effect": ["row", "hold"],
         "unsure": [0, 1],
         "unsure_for": [None, 5.0],
-        "last_error": [None, "", "\n", "E: boom", "E: two\nlines", "E: a\r\nb", "E: x\u2028y", "E: " + "\u00e9" * 300],
+        "last_error": [
+            None,
+            "",
+            "\n",
+            "E: boom",
+            "E: two\nlines",
+            "E: a\r\nb",
+            "E: x\u2028y",
+            "E: " + "\u00e9" * 300,
+        ],
     },
     "mine: its acknowledgement was lost": {
         "effect": EVERY,
@@ -178,8 +187,9 @@ def table(axes: dict[str, list[Any]], decide: Callable[[dict[str, Any]], Any]) -
 
 def make() -> dict[str, Any]:
     return {
-        "about": "The guard's decisions. Cases of a table: the product of its axes, the last one turning fastest; 'standing' sets "
-        "several fields of the record; fields that no axis names are those of 'record'. answers: indexes into decisions.",
+        "about": "The guard's decisions. Cases of a table: the product of its axes, the last one turning fastest; "
+        "'standing' sets several fields of the record; "
+        "fields that no axis names are those of 'record'. answers: indexes into decisions.",
         "longest_run": RUN.total_seconds(),
         "record": PLAIN,
         "no_record": told(begin(None, Hold(), longest_run=RUN, limits=Limits())),

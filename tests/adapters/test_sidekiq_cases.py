@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.adapters import job
@@ -311,7 +311,14 @@ class TestOneRecordForTwoLanguages:
 
 
 class TestSendingAgain:
-    MESSAGE = {"adapter": "sidekiq", "class": "X", "jid": "a1", "args": [1, "é"], "queue": "low", "retry": 5}
+    MESSAGE: ClassVar[dict[str, Any]] = {
+        "adapter": "sidekiq",
+        "class": "X",
+        "jid": "a1",
+        "args": [1, "é"],
+        "queue": "low",
+        "retry": 5,
+    }
 
     def test_it_is_pushed_as_sidekiq_pushes(self, rig: SidekiqRig) -> None:
         said = SidekiqResender(rig.redis).send(self.MESSAGE, who="ada", why="it did not happen")

@@ -1,4 +1,4 @@
-"""The gem's specs on other versions of Ruby, Sidekiq, Rails and the drivers, in the root folders of ``scripts/ruby-chroots.sh``."""
+"""The gem's specs on other versions of Ruby, Sidekiq, Rails and the drivers: the folders of ``scripts/ruby-chroots.sh``."""
 
 from __future__ import annotations
 
