@@ -232,3 +232,21 @@ class UnsafeClaim(SemelError):
     """The guard refuses to claim here: an open transaction, another database, a replica, a missing transaction."""
 
     code = "unsafe-claim"
+
+
+class MessageRefused(SemelError):
+    """A relay could not hand one message over: its broker, or what makes it a message, refuses it. Nothing was sent."""
+
+    code = "message-refused"
+
+
+class MessageUnfit(MessageRefused):
+    """A message that never fits: no task or topic for its kind, arguments that the target cannot carry, too large."""
+
+    code = "message-unfit"
+
+
+class BrokerUnreachable(SemelError):
+    """A relay's broker could not be reached, or ended the connection; messages under way may have arrived."""
+
+    code = "broker-unreachable"

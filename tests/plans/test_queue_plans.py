@@ -16,7 +16,18 @@ from tests.support.stored import ask
 from tests.support.waiting import until
 
 from semel.sql import Catalogue
-from semel.store.jobs import CLAIM_SIZES, Fence, expire, extend, find_settled, give_back, settle, time_out
+from semel.store.jobs import (
+    CLAIM_SIZES,
+    Fence,
+    claim_in_order,
+    expire,
+    extend,
+    find_lag,
+    find_settled,
+    give_back,
+    settle,
+    time_out,
+)
 from semel.store.statement import Operation, Statement
 
 FUTURE = 100_000
@@ -156,3 +167,39 @@ def test_every_statement_of_a_job_has_a_plan_here() -> None:
     folder = Path(__file__).parents[2] / "src/semel/sql/queue"
     fenced = {path.stem for path in folder.glob("*.sql") if "pair (id, claim" in path.read_text("utf-8")}
     assert fenced <= {name.split()[0] for name in OPERATIONS}
+
+
+KEYED = """
+    INSERT INTO semel.jobs (kind, queue, ordering_key)
+    SELECT 'keyed', 'relayed', 'key-' || lpad((number % 1000)::text, 4, '0') FROM generate_series(1, 100000) AS number
+"""
+CLOSED = """
+    UPDATE semel.jobs SET run_at = now() + interval '1 hour' WHERE id IN (
+        SELECT min(id) FROM semel.jobs WHERE queue = 'relayed' AND ordering_key < 'key-0100' GROUP BY ordering_key)
+"""
+
+
+def in_order(limit: int, *, start: str = "") -> Operation[Any]:
+    return claim_in_order(worker=1, limit=limit, lease=LEASE, max_crashes=32767, queue="relayed", start=start)
+
+
+def test_a_claim_in_order_reads_no_backlog(full_url: str) -> None:
+    """100,000 jobs in 1,000 keys, of which 100 are closed: about as many pages as the jobs it takes need."""
+    with psycopg.connect(full_url, autocommit=True) as connection:
+        connection.execute(KEYED)
+        connection.execute(CLOSED)
+        connection.execute("VACUUM ANALYZE semel.jobs")
+    try:
+        for size in CLAIM_SIZES:
+            plan = explain(full_url, in_order(size))
+            assert "Seq Scan on jobs" not in plan.text, plan.text
+            assert "JIT" not in plan.text, plan.text
+            assert plan.cost < JIT_ABOVE, plan.text
+        plan = explain(full_url, in_order(200))
+        assert plan.buffers < 100 * 12 + 200 * 60, plan.text
+        lag = explain(full_url, find_lag("relayed"))
+        assert lag.buffers < 60, lag.text
+    finally:
+        with psycopg.connect(full_url, autocommit=True) as connection:
+            connection.execute("DELETE FROM semel.jobs WHERE queue = 'relayed'")
+            connection.execute("VACUUM ANALYZE semel.jobs")

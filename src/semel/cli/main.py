@@ -19,6 +19,7 @@ from semel.cli import (
     migrations,
     operations,
     passed_on,
+    relay,
     reports,
     sqs,
     worker,
@@ -54,7 +55,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_root)
-    work: list[Callable[..., None]] = [worker.worker, enqueue.enqueue]
+    work: list[Callable[..., None]] = [worker.worker, relay.relay, enqueue.enqueue]
     look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules, doctor.doctor]
     act: list[Callable[..., None]] = [many.retry, many.purge, migrations.migrate, migrations.migration]
     for command in work + look + act:

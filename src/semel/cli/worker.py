@@ -74,13 +74,13 @@ def worker(
         drain=drain,
         log_format=log_format,
         log_level=log_level,
-        lease=_duration(lease, "--lease"),
-        stop_grace=_duration(stop_grace, "--stop-grace"),
+        lease=read_duration(lease, "--lease"),
+        stop_grace=read_duration(stop_grace, "--stop-grace"),
     )
     raise typer.Exit(run_supervisor(options))
 
 
-def _duration(text: str | None, option: str) -> timedelta | None:
+def read_duration(text: str | None, option: str) -> timedelta | None:
     from semel.core.durations import to_timedelta
 
     return None if text is None else to_timedelta(text, name=option)

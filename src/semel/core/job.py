@@ -143,6 +143,7 @@ class ClaimedJob:
     queue: str
     priority: int
     run_at: datetime
+    ordering_key: str | None = None
 
     def identity(self) -> Attempt:
         """The part that settling needs."""

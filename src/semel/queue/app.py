@@ -18,7 +18,7 @@ from typing import (
 )
 
 from semel.core.durations import Duration
-from semel.core.job import Enqueued, NewJob
+from semel.core.job import Enqueued, NewJob, check_name
 from semel.core.settings import Settings
 from semel.queue.configuration import Address, change_settings
 from semel.queue.declaration import JobDeclaration, declare
@@ -81,6 +81,7 @@ class App:
         self._address = Address(database, schema)
         self.database = Database(self._address.resolve, self.catalogue)
         self._registry = Registry()
+        self._relayed: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -100,6 +101,16 @@ class App:
     def schedules(self) -> Mapping[str, ScheduledJob]:
         """Every declared schedule by its name; read-only."""
         return self._registry.schedules
+
+    @property
+    def relayed(self) -> frozenset[str]:
+        """The queues that a relay forwards, and no worker of this application serves."""
+        declared = {job.queue for job in self.jobs.values() if job.relayed}
+        return frozenset(declared | self._relayed)
+
+    def leave_to_relay(self, queues: Iterable[str]) -> None:
+        """Let workers of this application leave these queues to a relay; a `Relay` says it by itself."""
+        self._relayed.update(check_name(queue, name="queue") for queue in queues)
 
     @overload
     def job(self, function: Callable[P, R], /) -> Job[P, R]: ...
@@ -200,6 +211,7 @@ class App:
         ``copy.jobs["charge"]``."""
         copy = App(url, schema=self.catalogue.schema, settings=self.settings, **overrides)
         copy._registry = self._registry.rebound(copy.database, copy.settings.payload_limit)
+        copy._relayed = set(self._relayed)
         return copy
 
     def close(self) -> None:

@@ -36,6 +36,8 @@ class JobDeclaration(TypedDict, total=False):
     run_in: RunIn
     once: Any
     """What ``Once(…).operation(…)`` returns: the handler is a guarded operation, and takes it as its first parameter."""
+    relayed: bool
+    """A relay forwards it to another queue; the function is there for its signature, and never runs."""
 
 
 def declare(
@@ -58,6 +60,7 @@ def declare(
     run_in = options.get("run_in", "auto")
     is_async = _is_async(function, kind)
     limit = None if timeout is None else to_timedelta(timeout, name=f"timeout of {kind}")
+    relayed = _relayed(options, kind, given=context or transaction)
     if options.get("once") is not None:
         return _declare_guarded(function, options, kind, limit, context, transaction, settings, database)
     _check_run_in(run_in, kind, is_async=is_async, transaction=transaction)
@@ -74,9 +77,19 @@ def declare(
         max_attempts=max_attempts,
         timeout=limit,
         retry=retry,
+        relayed=relayed,
         payload_limit=settings.payload_limit,
         database=database,
     )
+
+
+def _relayed(options: JobDeclaration, kind: str, *, given: bool) -> bool:
+    if options.get("relayed") and (given or options.get("once") is not None):
+        raise ConfigurationError(
+            f"{kind} is relayed, so it never runs here.",
+            remedy="Leave out context=, transaction= and once=; guard the task that receives it.",
+        )
+    return bool(options.get("relayed"))
 
 
 def _refuse_guarded(function: object) -> None:

@@ -52,6 +52,8 @@ class Job(Generic[P, R]):
     payload_limit: int
     guarded: bool = False
     """Declared with ``once=``."""
+    relayed: bool = False
+    """It is forwarded to another queue, and its function never runs here."""
     database: Database = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +63,11 @@ class Job(Generic[P, R]):
         self.options()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self.relayed:
+            raise ConfigurationError(
+                f"{self.kind} is for a relay: its function says what it takes, and never runs.",
+                remedy=f"Enqueue it: {self.kind}.enqueue(…).",
+            )
         if self.context or self.transaction:
             raise ConfigurationError(
                 f"{self.kind} takes what only a worker has, so that it cannot be called directly.",

@@ -1,7 +1,8 @@
 """The SQL of semel: one statement a file, named by its verb; `Catalogue` reads them with a schema's name put in.
 
-A file may hold three kinds of placeholder: ``{schema}``, the quoted schema; ``{limit}`` and other literals, integers or
-quoted names that a statement is made with; and ``:name``, a parameter, which the drivers turn into their own style.
+A file may hold four kinds of placeholder: ``{schema}``, the quoted schema; ``{limit}`` and other literals, integers or
+quoted names that a statement is made with; ``{folder/name}``, what several statements have in common, in a file of its own;
+and ``:name``, a parameter, which the drivers turn into their own style.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from importlib import resources
 
 from semel.errors import ConfigurationError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The newest schema version that this code was written for."""
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_SHARED = re.compile(r"\{([a-z_]+/[a-z_]+)\}")
 _TOKENS = re.compile(
     r"""(?P<comment>--[^\n]*\n?|/\*.*?\*/)
       | (?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
@@ -107,8 +109,9 @@ class Catalogue:
         return name.replace("guard/", f"guard/{self.dialect}/", 1) if name.startswith("guard/") else name
 
     def fill(self, raw: str, **literals: str) -> str:
-        """``raw`` with the schema and the literals put in."""
-        filled = raw.replace("{schema}", quote_name(self.schema))
+        """``raw`` with what it shares, the schema and the literals put in."""
+        whole = _SHARED.sub(lambda found: read(f"{self._path(found[1])}.sql"), raw)
+        filled = whole.replace("{schema}", quote_name(self.schema))
         for name, literal in literals.items():
             filled = filled.replace(f"{{{name}}}", literal)
         return filled

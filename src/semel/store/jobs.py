@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,10 +11,13 @@ from uuid import UUID
 import msgspec
 
 from semel.core.job import ClaimedJob
-from semel.store.statement import Operation, Statement, Steps
+from semel.store.statement import Operation, Rows, Statement, Steps
 
 CLAIM_SIZES = (500, 200, 100, 50, 20, 10, 5, 2, 1)
 """The limits that the claim's text is made with; literals, so that its plan stays cheap."""
+
+LONGEST_RUN = 100
+"""Jobs of one ordering key that one claim takes at most, so that no key keeps the others waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class Claims:
 
     taken: tuple[ClaimedJob, ...]
     ended: tuple[ClaimedJob, ...]
+    more: bool = False
+    """There may be more due: it took as many as it could."""
 
 
 class Detail(msgspec.Struct, omit_defaults=True):
@@ -48,46 +54,85 @@ class Detail(msgspec.Struct, omit_defaults=True):
 
 
 def claim(
-    *, worker: int, limit: int, lease: timedelta, max_crashes: int, queues: Sequence[str] | None
+    *,
+    worker: int,
+    limit: int,
+    lease: timedelta,
+    max_crashes: int,
+    queues: Sequence[str] | None,
+    without: Iterable[str] = (),
+    keyless: bool = False,
 ) -> Operation[Claims]:
     """Take up to ``limit`` due jobs, in the order they are to start.
 
-    Locks the rows it takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends.
+    Of these queues and never of those ``without``; with ``keyless`` only those that have no ordering key. Locks the rows it
+    takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends.
     """
-    size = next(size for size in CLAIM_SIZES if size <= limit)
+    size = claim_size(limit)
+    parameters = _common(worker, lease, max_crashes) | {
+        "queues": None if queues is None else list(queues),
+        "without": sorted(without),
+        "keyless": keyless,
+    }
 
     def steps() -> Steps[Claims]:
-        rows = yield Statement(
-            "queue/claim",
-            {
-                "worker": worker,
-                "lease": lease.total_seconds(),
-                "max_crashes": max_crashes,
-                "queues": None if queues is None else list(queues),
-            },
-            {"limit": str(size)},
-        )
-        taken: list[ClaimedJob] = []
-        ended: list[ClaimedJob] = []
-        for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, run_at in rows:
-            job = ClaimedJob(
-                id=id_,
-                claim=number,
-                worker=worker,
-                kind=kind,
-                payload=payload,
-                attempt=attempts,
-                max_attempts=most,
-                crashes=crashes,
-                queue=queue,
-                priority=priority,
-                run_at=run_at,
-            )
-            (taken if status == "running" else ended).append(job)
-        taken.sort(key=lambda job: (-job.priority, job.run_at, job.id))
-        return Claims(tuple(taken), tuple(ended))
+        rows = yield Statement("queue/claim", parameters, {"limit": str(size)})
+        found = _read(rows, worker, size)
+        taken = sorted(found.taken, key=lambda job: (-job.priority, job.run_at, job.id))
+        return dataclasses.replace(found, taken=tuple(taken))
 
     return Operation("claim", steps, alone=True)
+
+
+def claim_in_order(
+    *, worker: int, limit: int, lease: timedelta, max_crashes: int, queue: str, start: str = ""
+) -> Operation[Claims]:
+    """Take up to ``limit`` due jobs of a queue that have an ordering key: of each key the first ones, without a gap.
+
+    None is taken while an earlier one of its key is claimed by anybody, or waits. Keys are served from ``start`` on. It is
+    one statement: a process that is frozen while it claims must leave no lock behind that closes keys to the others.
+    """
+    size = claim_size(limit)
+    parameters = _common(worker, lease, max_crashes) | {"queue": queue, "from": start}
+
+    def steps() -> Steps[Claims]:
+        literals = {"limit": str(size), "run": str(LONGEST_RUN)}
+        rows = yield Statement("queue/claim_in_order", parameters, literals)
+        found = _read(rows, worker, size)
+        return dataclasses.replace(found, taken=tuple(sorted(found.taken, key=lambda job: job.id)))
+
+    return Operation("claim_in_order", steps, alone=True)
+
+
+def _common(worker: int, lease: timedelta, max_crashes: int) -> dict[str, object]:
+    return {"worker": worker, "lease": lease.total_seconds(), "max_crashes": max_crashes}
+
+
+def claim_size(limit: int) -> int:
+    """The largest size that a claim's text is made with, up to ``limit``."""
+    return next(size for size in CLAIM_SIZES if size <= limit)
+
+
+def _read(rows: Rows, worker: int, size: int) -> Claims:
+    taken: list[ClaimedJob] = []
+    ended: list[ClaimedJob] = []
+    for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, key, run_at in rows:
+        job = ClaimedJob(
+            id=id_,
+            claim=number,
+            worker=worker,
+            kind=kind,
+            payload=payload,
+            attempt=attempts,
+            max_attempts=most,
+            crashes=crashes,
+            queue=queue,
+            priority=priority,
+            run_at=run_at,
+            ordering_key=key,
+        )
+        (taken if status == "running" else ended).append(job)
+    return Claims(tuple(taken), tuple(ended), more=len(rows) >= size)
 
 
 def settle(
@@ -116,7 +161,8 @@ def extend(
     """Extend exactly these leases, from the database's now; answers the (id, claim) pairs that no longer hold.
 
     Rows that somebody has locked are skipped, and looked at without a lock: they are not lost. With ``guarded`` the records
-    of guarded operations that these jobs act on are extended with them.
+    of guarded operations that these jobs act on are extended with them. Each statement commits by itself: a process that is
+    frozen between two of them must hold no lock that keeps others from rescuing its jobs.
     """
     parameters = _pairs(fences)
 
@@ -133,7 +179,7 @@ def extend(
         held = {(row[0], row[1]) for row in rows}
         return frozenset((fence.job_id, fence.claim) for fence in missing) - held
 
-    return Operation("extend", steps)
+    return Operation("extend", steps, alone=True)
 
 
 def give_back(fences: Sequence[Fence], *, delay: timedelta = timedelta(0)) -> Operation[int]:
@@ -236,3 +282,13 @@ def installation() -> Operation[UUID]:
         return UUID(rows[0][0])
 
     return Operation("installation", steps, alone=True)
+
+
+def find_lag(queue: str) -> Operation[float | None]:
+    """Seconds that the oldest due job of a queue has waited; None where none is due."""
+
+    def steps() -> Steps[float | None]:
+        rows = yield Statement("queue/lag", {"queue": queue})
+        return float(rows[0][0]) if rows else None
+
+    return Operation("find_lag", steps, alone=True)

@@ -40,7 +40,7 @@ class Operation(Generic[Answer]):
     """One piece of work on the database: one transaction, or a savepoint inside the caller's.
 
     ``steps`` makes the generator anew for each try. ``alone`` says that it is a single statement, which is a
-    transaction by itself and needs no savepoint.
+    transaction by itself and needs no savepoint; or several that commit one by one.
     """
 
     name: str

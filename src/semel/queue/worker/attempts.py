@@ -25,7 +25,7 @@ from semel.core.decide import (
 from semel.core.results import encode_result
 from semel.core.retry import Policy, RetryPolicy
 from semel.core.settings import Settings
-from semel.errors import ClaimLost, PayloadUnreadable
+from semel.errors import ClaimLost, ConfigurationError, PayloadUnreadable
 from semel.queue.app import App
 from semel.queue.job import Job
 from semel.queue.worker.board import Board, Ending, Held
@@ -39,7 +39,6 @@ from semel.store.faults import LockBusy
 from semel.store.jobs import Detail
 
 logger = logging.getLogger("semel.worker")
-_RUN_TIME_WEIGHT = 0.1
 
 
 class Attempts:
@@ -88,8 +87,13 @@ class Attempts:
             if held.interrupt is not None:
                 held.interrupt()
 
-    def close(self) -> None:
+    @property
+    def paused(self) -> bool:
+        return False
+
+    async def close(self) -> None:
         self.launcher.close()
+        await self.transactions.close()
 
     def _start(self, held: Held) -> None:
         if self.board.slots.is_lost(held.slot, held.job.claim):
@@ -99,13 +103,16 @@ class Attempts:
                 self.alone = None
             return
         job = self.app.jobs.get(held.job.kind)
-        timeout = None if job is None else job.timeout
+        timeout = None if job is None or job.relayed else job.timeout
         held.started = time.monotonic()
         held.deadline = None if timeout is None else held.started + timeout.total_seconds()
         self.board.slots.start(held.slot, held.deadline or 0.0)
         self.board.running[held.slot] = held
         if job is None:
             self._end(held, RetryPolicy(), NoHandler())
+            return
+        if job.relayed:
+            self._end(held, job.retry, Raised(_for_relay(job)))
             return
         if timeout is not None:
             loop = asyncio.get_running_loop()
@@ -168,17 +175,11 @@ class Attempts:
         del self.board.running[held.slot]
         if self.alone is held:
             self.alone = None
-        self._learn(held)
+        self.board.learn(held)
 
     def _next(self) -> None:
         self.start_waiting()
         self.board.changed.set()
-
-    def _learn(self, held: Held) -> None:
-        if held.started is not None:
-            held.seconds = taken = time.monotonic() - held.started
-            known = self.board.run_time
-            self.board.run_time = taken if not known else known + _RUN_TIME_WEIGHT * (taken - known)
 
     def _encode(self, held: Held, result: Any) -> bytes | None:
         """The result as JSON. One that cannot be stored is dropped: the job is done all the same."""
@@ -186,3 +187,11 @@ class Attempts:
         if reason:
             logger.warning("job %s: its result is not stored: %s", held.job.id, reason)
         return encoded
+
+
+def _for_relay(job: Job[..., Any]) -> ConfigurationError:
+    return ConfigurationError(
+        f"{job.kind} is for a relay, and was enqueued on a queue that workers serve.",
+        holds="It was not forwarded.",
+        remedy=f"Enqueue it on the queue that the relay forwards: {job.queue}.",
+    )

@@ -13,6 +13,8 @@ from semel.core.job import ClaimedJob
 from semel.queue.worker.slots import SlotTable
 from semel.store.jobs import Detail, Fence
 
+_RUN_TIME_WEIGHT = 0.1
+
 
 @dataclass(slots=True, eq=False)
 class Held:
@@ -87,6 +89,8 @@ class Board:
     """The state that claiming, running and settling share; touched only from the child's event loop."""
 
     slots: SlotTable
+    relayed: bool = False
+    """Of a relay: no job is suspected of having ended it, and what waits keeps its order."""
     waiting: deque[Held] = field(default_factory=deque)
     alone: deque[Held] = field(default_factory=deque)
     """Jobs with a crash on their count: each runs with no other beside it, so that a killer harms no neighbour."""
@@ -106,7 +110,7 @@ class Board:
         slot = self.slots.take(job.id, job.claim, job.worker, claimed)
         held = Held(job, slot, time.monotonic())
         self.counts.claimed += 1
-        (self.alone if job.crashes else self.waiting).append(held)
+        (self.alone if job.crashes and not self.relayed else self.waiting).append(held)
         return held
 
     def end(self, ending: Ending) -> None:
@@ -118,6 +122,13 @@ class Board:
         """The ending is confirmed, or the claim is lost: nothing is held any more."""
         self.slots.clear(held.slot)
         self.changed.set()
+
+    def learn(self, held: Held) -> None:
+        """Note how long an attempt took."""
+        if held.started is not None:
+            held.seconds = taken = time.monotonic() - held.started
+            known = self.run_time
+            self.run_time = taken if not known else known + _RUN_TIME_WEIGHT * (taken - known)
 
     @property
     def quiet(self) -> bool:

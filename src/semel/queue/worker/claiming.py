@@ -8,15 +8,16 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from semel.core.settings import Settings
 from semel.errors import DatabaseUnreachable, RetryTransaction
-from semel.queue.worker.attempts import Attempts
 from semel.queue.worker.board import Board, Ending
 from semel.queue.worker.links import Link
 from semel.queue.worker.outcomes import log_ended_by_claim
-from semel.store.jobs import CLAIM_SIZES, Claims, claim
+from semel.queue.worker.starter import Starter
+from semel.store.jobs import Claims, claim
+from semel.store.statement import Operation
 
 logger = logging.getLogger("semel.worker")
 
@@ -29,6 +30,25 @@ _MOST_BYTES = 16 * 1024 * 1024
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 5.0
 
+Take = Callable[[int, int, Settings], Operation[Claims] | None]
+"""A claim to run: for this worker number, so many at most, with the settings' lease. None: there is nothing to ask."""
+
+
+def take_from(queues: Sequence[str] | None, without: frozenset[str] = frozenset()) -> Take:
+    """Claims any due job of these queues (None: of every queue), but never of those ``without``."""
+
+    def take(worker: int, limit: int, settings: Settings) -> Operation[Claims]:
+        return claim(
+            worker=worker,
+            limit=limit,
+            lease=settings.lease,
+            max_crashes=settings.max_crashes,
+            queues=queues,
+            without=without,
+        )
+
+    return take
+
 
 class Claiming:
     """Claims until it is told to stop. ``idle`` is set while the last look found nothing to do."""
@@ -37,15 +57,15 @@ class Claiming:
         self,
         link: Link,
         board: Board,
-        attempts: Attempts,
+        attempts: Starter,
         settings: Settings,
-        queues: Sequence[str] | None,
+        takes: Sequence[Take],
     ) -> None:
         self.link = link
         self.board = board
         self.attempts = attempts
         self.settings = settings
-        self.queues = queues
+        self.takes = takes
         self.worker = draw_worker()
         self.stopping = False
         self.idle = asyncio.Event()
@@ -60,6 +80,7 @@ class Claiming:
         while not self.stopping:
             wanted = self._wanted()
             if wanted < 1:
+                self.idle.clear()
                 await self._room()
                 continue
             self._wake.clear()
@@ -96,7 +117,7 @@ class Claiming:
 
     def _wanted(self) -> int:
         board = self.board
-        if board.alone or self.attempts.alone is not None:
+        if board.alone or self.attempts.alone is not None or self.attempts.paused:
             return 0
         free = self.attempts.concurrency - len(board.running)
         if self._careful:
@@ -118,18 +139,25 @@ class Claiming:
         return int(min(self.settings.prefetch, self.attempts.concurrency * _AHEAD / run_time))
 
     async def _claim(self, wanted: int) -> bool:
-        """Claim once; answers whether there may be more due."""
-        claimed, asked = time.monotonic(), self._asked
+        """Run each claim once, while there is room; answers whether there may be more due."""
+        asked = self._asked
         quiet = self.board.empty  # else a job that is settled meanwhile may be due again, unseen by this look
-        found: Claims = await self.link.run(
-            claim(
-                worker=self.worker,
-                limit=wanted,
-                lease=self.settings.lease,
-                max_crashes=self.settings.max_crashes,
-                queues=self.queues,
-            )
-        )
+        count, more = 0, False
+        for take in self.takes:
+            operation = take(self.worker, wanted - count, self.settings) if count < wanted else None
+            if operation is not None and not self.stopping:
+                claimed = time.monotonic()
+                found = await self.link.run(operation)
+                self._hold(found, claimed)
+                count += len(found.taken) + len(found.ended)
+                more = more or found.more
+        if count:
+            self.idle.clear()
+        elif quiet and self.board.empty and asked == self._asked:
+            self.idle.set()
+        return more
+
+    def _hold(self, found: Claims, claimed: float) -> None:
         for job in found.ended:
             log_ended_by_claim(job, self.board.counts)
         taken = [self.board.hold(job, claimed) for job in found.taken]
@@ -139,15 +167,9 @@ class Claiming:
         if self.stopping:
             for held in taken:
                 self._forget(held)
-            return False
+            return
         self._keep_one_alone()
         self.attempts.start_waiting()
-        count = len(found.taken) + len(found.ended)
-        if count:
-            self.idle.clear()
-        elif quiet and self.board.empty and asked == self._asked:
-            self.idle.set()
-        return count >= _size(wanted)
 
     def _keep_one_alone(self) -> None:
         """Of jobs with crashes on their count hold one at a time, and claim one at a time while there are any.
@@ -188,7 +210,3 @@ class Claiming:
 def draw_worker() -> int:
     """A worker number: random, so that no two children ever share one, nor one child before and after a lost connection."""
     return secrets.randbits(62)
-
-
-def _size(wanted: int) -> int:
-    return next(size for size in CLAIM_SIZES if size <= wanted)

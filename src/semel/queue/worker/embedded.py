@@ -21,9 +21,9 @@ from semel.core.settings import Settings
 from semel.queue.app import App
 from semel.queue.configuration import change_settings
 from semel.queue.worker.board import Board
-from semel.queue.worker.engine import SLOTS, Engine
+from semel.queue.worker.engine import SLOTS, Engine, takes_for
 from semel.queue.worker.leases import Leases
-from semel.queue.worker.links import Link
+from semel.queue.worker.links import Connect, Link
 from semel.queue.worker.messages import Numbers, SchedulePlan
 from semel.queue.worker.slots import Slot, SlotTable
 from semel.queue.worker.tasks import end_tasks
@@ -73,6 +73,10 @@ class EmbeddedWorker:
     def _make_board(self, slots: SlotTable) -> Board:
         return Board(slots)
 
+    def _make_engine(self, slots: SlotTable, connect: Connect) -> Engine:
+        takes = takes_for(self.app, self.queues)
+        return Engine(self.app, self.settings, slots, connect, takes=takes, make_board=self._make_board)
+
     async def __aenter__(self) -> Self:
         url = await asyncio.to_thread(lambda: self.app.url)
 
@@ -90,9 +94,7 @@ class EmbeddedWorker:
         keeper = _Keeper(self.app, self.settings, slots, url, schedules=self._schedules, upkeep=self._upkeep)
         keeper.start()
         self._slots, self._keeper = slots, keeper
-        self._engine = Engine(
-            self.app, self.settings, slots, connect, queues=self.queues, make_board=self._make_board
-        )
+        self._engine = self._make_engine(slots, connect)
         self._running = asyncio.create_task(self._engine.run())
         try:
             await self._started(self._engine, self._running)
@@ -112,7 +114,8 @@ class EmbeddedWorker:
         assert self._engine is not None
         assert self._running is not None
         assert self._keeper is not None
-        self._engine.stop()
+        if not self._engine.stopping:
+            self._engine.stop()
         complete = False
         try:
             complete = await self._running

@@ -7,20 +7,25 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
 
 from semel.core.settings import Settings
 from semel.errors import SemelError
 from semel.queue.app import App
 from semel.queue.worker.attempts import Attempts
 from semel.queue.worker.board import Board, Ending
-from semel.queue.worker.claiming import Claiming
+from semel.queue.worker.claiming import Claiming, Take, take_from
 from semel.queue.worker.links import Connect, Link
 from semel.queue.worker.settling import Settling
 from semel.queue.worker.slots import SlotTable
+from semel.queue.worker.starter import Starter
 from semel.queue.worker.tasks import end_tasks
 from semel.store.jobs import installation
 
 logger = logging.getLogger("semel.worker")
+
+MakeStarter = Callable[[App, Settings, Board, UUID, str | None], Starter]
+"""Makes what starts the claimed jobs, once the database has said which installation it is."""
 
 SLOTS = 4096
 """Claims that one child can hold: running, prefetched, and ended but not yet written."""
@@ -45,29 +50,36 @@ class Engine:
         slots: SlotTable,
         connect: Connect,
         *,
-        queues: Sequence[str] | None = None,
+        takes: Sequence[Take],
         location: str | None = None,
         make_board: Callable[[SlotTable], Board] = Board,
+        make_starter: MakeStarter = Attempts,
     ) -> None:
         self.app = app
         self.settings = settings
         self.board = make_board(slots)
         self._claim_link = Link(connect, "claiming", self._connection_lost)
         self._settle_link = Link(connect, "settling", self._connection_lost)
-        self._queues = queues
+        self._takes = takes
         self._location = location
+        self._make_starter = make_starter
         self.started = asyncio.Event()
         """Set once it works: the database has answered, and the loops run."""
         self._stopping: asyncio.Event = asyncio.Event()
         self._hurry: asyncio.Event = asyncio.Event()
         self._grace = settings.stop_grace.total_seconds()
         self._claiming: Claiming | None = None
-        self._attempts: Attempts | None = None
+        self._attempts: Starter | None = None
 
     @property
     def idle(self) -> bool:
         """Whether the last look found nothing to do, and nothing runs."""
         return self._claiming is not None and self._claiming.idle.is_set() and self.board.empty
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
 
     def look_now(self, *, afresh: bool = False) -> None:
         """Look for jobs without waiting for the next poll; see `Claiming.look_now`."""
@@ -86,8 +98,8 @@ class Engine:
     async def run(self) -> bool:
         """Work until stopped; answers whether every attempt came to its end (if not, its thread still runs)."""
         name, _ = await self._settle_link.insist(installation())
-        attempts = Attempts(self.app, self.settings, self.board, name, self._location)
-        claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._queues)
+        attempts = self._make_starter(self.app, self.settings, self.board, name, self._location)
+        claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._takes)
         settling = Settling(self._settle_link, self.board, attempts, self.settings, claiming.look_in)
         self._attempts, self._claiming = attempts, claiming
         loops = [
@@ -101,15 +113,14 @@ class Engine:
             complete = await self._wind_down(attempts, claiming, settling, loops)
         finally:
             await end_tasks(loops)
-            attempts.close()
-            await attempts.transactions.close()
+            await attempts.close()
             await self._claim_link.close()
             await self._settle_link.close()
         return complete
 
     async def _wind_down(
         self,
-        attempts: Attempts,
+        attempts: Starter,
         claiming: Claiming,
         settling: Settling,
         loops: Sequence[asyncio.Task[None]],
@@ -145,7 +156,7 @@ class Engine:
             while queue:
                 self.board.end(Ending(queue.popleft(), None, give_back=True))
 
-    async def _watch(self, attempts: Attempts, settling: Settling) -> None:
+    async def _watch(self, attempts: Starter, settling: Settling) -> None:
         """Tell handlers of lost claims, give back what has waited too long, store progress."""
         period = min(self.settings.lease.total_seconds() / 10, 1.0)
         while True:
@@ -158,6 +169,8 @@ class Engine:
                 await settling.store_progress()
 
     def _give_back_stale(self) -> None:
+        if self.board.relayed:
+            return
         now, lease = time.monotonic(), self.settings.lease.total_seconds()
         for queue, patience in ((self.board.waiting, _STALE), (self.board.alone, _STALE_ALONE)):
             while queue and queue[0].since < now - min(patience, lease / 2):
@@ -166,6 +179,14 @@ class Engine:
     def _connection_lost(self) -> None:
         if self._claiming is not None:
             self._claiming.new_worker()
+
+
+def takes_for(app: App, queues: Sequence[str] | None) -> Sequence[Take]:
+    """The claims of a worker of ``app``: of these queues, or of every one but those that are left to a relay."""
+    left = app.relayed
+    for queue in sorted(left.intersection(queues or ())):
+        logger.warning("the queue %s is left to a relay: this worker does not serve it", queue)
+    return (take_from(queues, left),)
 
 
 async def _within(task: asyncio.Task[None], deadline: float) -> None:

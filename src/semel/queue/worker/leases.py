@@ -110,6 +110,7 @@ class Leases:
                 )
             else:
                 self._extended[claimed.table, slot.index] = (slot.claim, asked)
+                claimed.table.mark_kept(slot.index, slot.claim, asked)
 
 
 def overdue(tables: Iterable[SlotTable], grace: timedelta) -> list[Claimed]:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from semel.core.settings import Settings
-from semel.queue.worker.attempts import Attempts
 from semel.queue.worker.board import Board, Ending
 from semel.queue.worker.links import Link
 from semel.queue.worker.outcomes import log_given_back, log_lost, log_outcome
+from semel.queue.worker.starter import Starter
 from semel.store.faults import HistoryDayMissing, LockBusy
 from semel.store.jobs import Detail, Fence, find_settled, give_back, settle, store_progress
 from semel.store.upkeep import make_history_days
@@ -26,7 +26,7 @@ class Settling:
         self,
         link: Link,
         board: Board,
-        attempts: Attempts,
+        attempts: Starter,
         settings: Settings,
         look_in: Callable[[float], None],
     ) -> None:
@@ -71,8 +71,8 @@ class Settling:
         )
         board.flushing = len(batch)
         # One with crashes on its count waited here for others to end: leave it to another worker for a while.
-        at_once = [ending for ending in batch if ending.give_back and ending.at_once]
-        later = [ending for ending in batch if ending.give_back and not ending.at_once]
+        at_once = [ending for ending in batch if ending.give_back and (ending.at_once or board.relayed)]
+        later = [ending for ending in batch if ending.give_back and not (ending.at_once or board.relayed)]
         ended = [ending for ending in batch if not ending.give_back and not ending.waits]
         waiting = [ending for ending in batch if not ending.give_back and ending.waits]
         try:
@@ -125,6 +125,8 @@ class Settling:
             self.board.release(ending.held)
             if ending.detail is not None and ending.detail.delay is not None:
                 self.look_in(ending.detail.delay)
+            if ending.held.job.ordering_key is not None:
+                self.look_in(0.0)  # those behind it may be due now
 
     async def _find_lost(self, missing: Sequence[Ending]) -> list[Ending]:
         """Those that are not written because their claim is lost.

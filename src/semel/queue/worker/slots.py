@@ -18,7 +18,7 @@ FREE: Final = 0
 WAITING: Final = 1
 STARTED: Final = 2
 
-# A slot is nine words of eight bytes, each stored at once.
+# A slot is eleven words of eight bytes, each stored at once.
 _BEGUN: Final = 0  # the number of the write that began
 _STATE: Final = 1
 _JOB: Final = 2
@@ -28,7 +28,9 @@ _CLAIMED: Final = 5  # a double, as the deadline
 _DEADLINE: Final = 6
 _ENDED: Final = 7  # the number of the write that ended
 _LOST: Final = 8  # the claim that the supervisor found lost
-_WORDS: Final = 9
+_KEPT: Final = 9  # the claim whose lease the supervisor extended last, written after the next
+_KEPT_AT: Final = 10  # a double: when it asked for that
+_WORDS: Final = 11
 _TRIES: Final = 5
 
 
@@ -106,6 +108,18 @@ class SlotTable:
         """The supervisor's word to the child: this claim no longer holds. Nothing, where the table is closed."""
         if not self._closed:  # else the child ended while the database was asked
             self._numbers[index * _WORDS + _LOST] = claim
+
+    def mark_kept(self, index: int, claim: int, asked: float) -> None:
+        """The supervisor's word to the child: this claim's lease runs from ``asked`` on."""
+        if not self._closed:
+            self._times[index * _WORDS + _KEPT_AT] = asked
+            self._numbers[index * _WORDS + _KEPT] = claim
+
+    def held_since(self, index: int, claim: int) -> float:
+        """From when on the lease of this claim runs surely: when it was claimed, or extended last."""
+        at = index * _WORDS
+        claimed = self._times[at + _CLAIMED]
+        return max(claimed, self._times[at + _KEPT_AT]) if self._numbers[at + _KEPT] == claim else claimed
 
     def read(self) -> Iterator[Slot]:
         """Every claim that is held now. One that is being written is looked at a few times, then passed over."""

@@ -19,33 +19,18 @@ WITH RECURSIVE lane AS (
 ), picked AS MATERIALIZED (
     SELECT due.id
       FROM (SELECT queue, priority FROM lane
-             WHERE CAST(:queues AS text[]) IS NULL OR queue = ANY (CAST(:queues AS text[]))
+             WHERE (CAST(:queues AS text[]) IS NULL OR queue = ANY (CAST(:queues AS text[])))
+               AND queue <> ALL (CAST(:without AS text[]))
              ORDER BY priority DESC, random()) AS served
      CROSS JOIN LATERAL (
         SELECT job.id FROM {schema}.jobs AS job
          WHERE job.live AND job.queue = served.queue AND job.priority = served.priority
            AND job.run_at <= statement_timestamp()
            AND (job.status = 'pending' OR job.locked_until < statement_timestamp())
+           AND (job.ordering_key IS NULL OR NOT CAST(:keyless AS boolean))
          ORDER BY job.run_at, job.id
          LIMIT {limit}
            FOR NO KEY UPDATE SKIP LOCKED) AS due
      LIMIT {limit}
 )
-UPDATE {schema}.jobs
-   SET status = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
-                     THEN 'failed' ELSE 'running' END,
-       attempts = attempts + CASE WHEN status = 'pending' AND attempts < 1000000000 THEN 1 ELSE 0 END,
-       crashes = CASE WHEN status = 'running' THEN least(crashes + 1, 32767) WHEN attempts = 0 THEN 0 ELSE crashes END,
-       last_error = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
-                         THEN 'its worker died ' || (crashes + 1) || ' times while this job ran' ELSE last_error END,
-       errors = CASE WHEN status = 'running'
-                     THEN jsonb_path_query_array(errors, '$[last - 8 to last]')
-                          || jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'type', 'WorkerDied',
-                                                'message', 'its lease ended while this attempt ran')
-                     ELSE errors END,
-       claim = nextval('{schema}.claim_seq'),
-       worker = CAST(:worker AS bigint),
-       locked_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision))
- WHERE id = ANY (ARRAY(SELECT id FROM picked))
-RETURNING id, claim, status, kind, CAST(payload AS text), attempts, max_attempts, crashes, queue, priority,
-          greatest(run_at, CAST('0002-01-01 00:00:00+00' AS timestamptz))
+{queue/take}

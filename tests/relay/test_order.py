@@ -1,0 +1,143 @@
+"""Within a key, no message is sent before the earlier one was confirmed: two relays, kills, and pauses past the lease."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.relay.application import app, note
+from tests.relay.brokers import Broker, Redis
+from tests.relay.forwarded import comes_true, make_app
+from tests.relay.processes import RelayProcess
+from tests.relay.test_kills import check, done
+from tests.support.waiting import until
+
+from semel.relay import Message, Relay, Route
+
+COUNT = 1_500
+KEYS = 12
+
+
+def enqueue_keyed(url: str, count: int = COUNT) -> None:
+    app.point_to(url)
+    app.enqueue_many(
+        [note.using(ordering_key=f"key-{n % KEYS}").new(n, f"key-{n % KEYS}") for n in range(count)]
+    )
+    app.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", ["killed", "paused"])
+def test_two_relays(
+    how: str, own_broker: Callable[[type[Broker]], Broker], database_url: str, tmp_path: Path
+) -> None:
+    """One is always being killed, or paused past its lease while the other takes over what it held."""
+    broker = own_broker(Redis)
+    enqueue_keyed(database_url)
+    chance = random.Random(3)
+    places = ("one", "two")
+    relays = {
+        name: RelayProcess(database_url, tmp_path, broker.target, name=name, lease=0.5) for name in places
+    }
+    try:
+        for turn in range(10):
+            name = places[turn % 2]
+            relay = relays[name].started()
+            _advance(database_url, "they work")
+            time.sleep(chance.random() / 20)
+            if how == "killed":
+                relay.kill()
+                relays[name] = RelayProcess(database_url, tmp_path, broker.target, name=name, lease=0.5)
+            else:
+                relay.send(signal.SIGSTOP)
+                _advance(database_url, "the other takes over")
+                relay.send(signal.SIGCONT)
+            if done(database_url) > COUNT * 0.8:
+                break
+        assert turn >= 3
+        until(lambda: done(database_url) == COUNT, "all are done", 120)
+    finally:
+        for relay in relays.values():
+            relay.send(signal.SIGCONT)
+            relay.kill()
+    assert check(broker.read(), COUNT) > 0, "what repeats nothing shows nothing"
+
+
+def _advance(url: str, what: str) -> None:
+    before = done(url)
+    until(lambda: done(url) > before + 20, what)
+
+
+@dataclass
+class Watched:
+    """A broker that takes its time, and says at once when two messages of a key are on their way."""
+
+    under_way: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    arrived: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    overlapping: list[str] = field(default_factory=list)
+    most: int = 0
+
+    async def open(self) -> Any:
+        return WatchedSender(self)
+
+
+@dataclass
+class WatchedSender:
+    broker: Watched
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, message: Message) -> None:
+        broker, key = self.broker, message.key or ""
+        broker.under_way[key] += 1
+        broker.most = max(broker.most, sum(broker.under_way.values()))
+        if broker.under_way[key] > 1:
+            broker.overlapping.append(key)
+        await asyncio.sleep(random.random() / 200)
+        broker.under_way[key] -= 1
+        broker.arrived[key].append(message.arguments["number"])
+
+    async def close(self) -> None:
+        pass
+
+
+def test_many_keys_at_once_and_each_one_by_one(database_url: str) -> None:
+    """Four relays over one broker; whatever their interleaving, a key is on its way once at a time."""
+    application = make_app(database_url)
+    kind = application.jobs["note"]
+    application.enqueue_many([kind.using(ordering_key=f"k{n % 40}").new(n) for n in range(1_200)])
+    broker = Watched()
+
+    async def go() -> None:
+        relays = [Relay(application, {"out": Route(broker, in_flight=50)}, poll="10 ms") for _ in range(4)]
+        async with relays[0].running(), relays[1].running(), relays[2].running(), relays[3].running():
+            await comes_true(lambda: sum(map(len, broker.arrived.values())) == 1_200, "all arrived")
+
+    asyncio.run(go())
+    assert broker.overlapping == []
+    assert all(numbers == sorted(numbers) for numbers in broker.arrived.values())
+    assert broker.most > 10, "keys do not wait for each other"
+
+
+def test_a_delayed_message_delays_those_behind_it(database_url: str) -> None:
+    application = make_app(database_url)
+    kind = application.jobs["note"]
+    kind.using(ordering_key="a", run_after="1.5 s").enqueue(1)
+    kind.using(ordering_key="a", priority=100).enqueue(2)
+    kind.using(ordering_key="b").enqueue(3)
+    broker = Watched()
+
+    async def go() -> None:
+        async with Relay(application, {"out": broker}, poll="10 ms").running():
+            await comes_true(lambda: broker.arrived["b"] == [3], "the other key does not wait")
+            assert broker.arrived["a"] == []
+            await comes_true(lambda: broker.arrived["a"] == [1, 2], "both, in order")
+
+    asyncio.run(go())

@@ -1,0 +1,221 @@
+"""A message that is refused: tried again, dead-lettered, or in the way of its key; a broker that is away is no refusal."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pytest
+from tests.relay.brokers import Redis
+from tests.relay.forwarded import QUICK, comes_true, drained, jobs, make_app, relaying
+from tests.support.stored import ask
+
+from semel.relay import Message, ToSidekiq
+
+KNOWN = {"note": ("NoteJob", ["number", "key"])}
+
+
+def test_without_a_key_it_becomes_a_dead_letter(database_url: str, redis: Redis) -> None:
+    app = make_app(database_url)
+    app.enqueue_many([app.jobs["note"].new(1), app.jobs["unknown"].new(2), app.jobs["note"].new(3)])
+    figures = asyncio.run(drained(app, ToSidekiq(redis.url, KNOWN)))
+    assert [each.number for each in redis.read()] == [1, 3]
+    assert [(kind, status, attempts) for _, kind, status, attempts, _ in jobs(database_url)] == [
+        ("note", "done", 1),
+        ("unknown", "failed", 1),
+        ("note", "done", 1),
+    ]
+    assert "no class for the kind 'unknown'" in jobs(database_url)[1][4]
+    assert (figures.sent, figures.refused, figures.failed) == (2, 1, 1)
+    ask(database_url, "UPDATE semel.jobs SET status = 'pending', attempts = 0 WHERE kind = 'unknown'")
+    asyncio.run(drained(app, ToSidekiq(redis.url, KNOWN | {"unknown": ("X", ["number", "key"])})))
+    assert [each.number for each in redis.read()] == [2]
+
+
+def enqueue_keys(app: Any) -> None:
+    """Key a has a message in the middle that nothing takes; key b has none."""
+    note, unknown = app.jobs["note"], app.jobs["unknown"]
+    for kind, number, key in [
+        (note, 1, "a"),
+        (note, 2, "b"),
+        (unknown, 3, "a"),
+        (note, 4, "a"),
+        (note, 5, "b"),
+        (note, 6, "a"),
+    ]:
+        kind.using(ordering_key=key).enqueue(number, key)
+
+
+def test_with_a_key_it_blocks_its_key_visibly(
+    database_url: str, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = make_app(database_url)
+    enqueue_keys(app)
+
+    async def go() -> None:
+        async with relaying(app, ToSidekiq(redis.url, KNOWN)) as running:
+            figures = running.figures["out"]
+            await comes_true(lambda: figures.refused >= 2 and figures.sent == 3, "it was tried again")
+            assert figures.blocked == {"a": 3}
+            assert figures.failed == 0
+
+    asyncio.run(go())
+    assert [each.number for each in redis.read()] == [1, 2, 5]
+    assert "blocks its key 'a'" in caplog.text
+    rows = {number: (status, attempts) for number, _, status, attempts, _ in jobs(database_url)}
+    assert rows[3][0] == "pending"
+    assert rows[3][1] >= 2
+    assert rows[4] == rows[6] == ("pending", 0), "those behind it were not charged"
+
+    ask(database_url, "UPDATE semel.jobs SET run_at = now() WHERE kind = 'unknown'")
+    figures = asyncio.run(drained(app, ToSidekiq(redis.url, KNOWN | {"unknown": ("X", ["number", "key"])})))
+    assert [each.number for each in redis.read()] == [3, 4, 6]
+    assert figures.sent == 3
+
+
+def test_a_person_who_cancels_it_lets_the_key_go_on(database_url: str, redis: Redis) -> None:
+    app = make_app(database_url)
+    enqueue_keys(app)
+
+    async def go() -> None:
+        async with relaying(app, ToSidekiq(redis.url, KNOWN)) as running:
+            figures = running.figures["out"]
+            await comes_true(lambda: figures.blocked and figures.sent == 3, "the key is blocked")
+            ask(database_url, "UPDATE semel.jobs SET status = 'cancelled' WHERE kind = 'unknown'")
+            await comes_true(lambda: figures.sent == 5, "the key goes on")
+            assert figures.blocked == {}
+
+    asyncio.run(go())
+    assert [each.number for each in redis.read()] == [1, 2, 5, 4, 6]
+
+
+def test_where_told_so_it_becomes_a_dead_letter_and_the_key_goes_on(database_url: str, redis: Redis) -> None:
+    app = make_app(database_url)
+    enqueue_keys(app)
+    figures = asyncio.run(drained(app, ToSidekiq(redis.url, KNOWN), when_refused="dead-letter"))
+    arrived = redis.read()
+    assert [each.number for each in arrived if each.key == "a"] == [1, 4, 6]
+    assert [each.number for each in arrived if each.key == "b"] == [2, 5]
+    assert figures.failed == 1
+    assert figures.blocked == {}
+
+
+def test_a_function_of_the_users_that_raises_is_the_message_s_own_matter(
+    database_url: str, redis: Redis
+) -> None:
+    app = make_app(database_url)
+    for number in range(4):
+        app.jobs["unknown"].enqueue(number)
+    known = {"unknown": ("X", ["number", "key"])}
+
+    def name(message: Message) -> str:
+        return f"id-{10 // message.arguments['number']}"
+
+    figures = asyncio.run(drained(app, ToSidekiq(redis.url, known), message_id=name, retry=QUICK))
+
+    async def rest() -> int:
+        async with relaying(app, ToSidekiq(redis.url, known), message_id=name, retry=QUICK) as running:
+            await comes_true(lambda: jobs(database_url)[0][2] == "failed", "it gave up")
+            return running.figures["out"].failed
+
+    assert figures.failed + asyncio.run(rest()) == 1
+    assert "ZeroDivisionError" in jobs(database_url)[0][4]
+    assert [each.number for each in redis.read()] == [1, 2, 3]
+
+
+@dataclass
+class Fragile:
+    """A broker that is there, and ends the connection when it is given one of these numbers."""
+
+    poison: set[int]
+    arrived: list[int] = field(default_factory=list)
+    connections: int = 0
+
+    async def open(self) -> Any:
+        self.connections += 1
+        return FragileSender(self)
+
+
+class FragileSender:
+    """Everything on its way is lost with the connection."""
+
+    def __init__(self, broker: Fragile) -> None:
+        self.broker = broker
+        self.lost = asyncio.Event()
+
+    async def send(self, message: Message) -> None:
+        number = message.arguments["number"]
+        if number in self.broker.poison:
+            self.lost.set()
+        await asyncio.sleep(0.01)
+        if self.lost.is_set():
+            await asyncio.sleep(60)
+        self.broker.arrived.append(number)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_one_that_ends_every_connection_is_found_and_charged(database_url: str, key: str | None) -> None:
+    """RabbitMQ closes the channel for an exchange that is not there: the others must still get through."""
+    app = make_app(database_url)
+    unknown = app.jobs["unknown"]
+    app.enqueue_many(
+        [unknown.using(ordering_key=key if number == 20 else None).new(number) for number in range(60)]
+    )
+    broker = Fragile({20})
+
+    async def go() -> None:
+        async with relaying(app, broker, retry=QUICK) as running:
+            figures = running.figures["out"]
+            others = set(range(60)) - {20}
+            ended = (lambda: figures.blocked) if key else (lambda: figures.failed)
+            await comes_true(lambda: set(broker.arrived) == others and ended(), "the others arrived")
+
+    asyncio.run(go())
+    rows = {number: (status, attempts) for number, _, status, attempts, _ in jobs(database_url)}
+    assert rows[21][0] == ("pending" if key else "failed")
+    assert {row for number, row in rows.items() if number != 21} == {("done", 1)}
+
+
+def test_a_broker_that_is_away_costs_no_attempt(database_url: str, redis: Redis) -> None:
+    app = make_app(database_url)
+    app.enqueue_many(
+        [app.jobs["note"].using(ordering_key="k" if n % 2 else None).new(n, "k") for n in range(300)]
+    )
+    redis.kill()
+
+    async def go() -> None:
+        async with relaying(app, ToSidekiq(redis.url, KNOWN)) as running:
+            await asyncio.sleep(1)
+            assert running.figures["out"].connections == 0
+            assert {row[2:4] for row in jobs(database_url)} == {("pending", 0)}
+            redis.start()
+            async with asyncio.timeout(60):
+                await running.drain()
+
+    asyncio.run(go())
+    assert {row[2:4] for row in jobs(database_url)} == {("done", 1)}
+    assert len(redis.read()) == 300
+
+
+def test_the_oldest_and_the_summary(database_url: str, redis: Redis) -> None:
+    app = make_app(database_url)
+    app.jobs["note"].enqueue(1)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE semel.jobs SET run_at = now() - interval '90 s'")
+    app.jobs["note"].using(priority=-5, run_after="1 h").enqueue(2)
+    app.jobs["note"].using(priority=5).enqueue(3)
+
+    async def go() -> None:
+        async with relaying(app, ToSidekiq(redis.url, {})) as running:
+            await running.look()
+            report = running.figures["out"].report()
+            assert 90 <= report["oldest"] < 120
+            assert set(report) == {"sent", "refused", "failed", "lost", "connections", "oldest", "blocked"}
+
+    asyncio.run(go())
+    redis.read()
