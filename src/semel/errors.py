@@ -210,12 +210,6 @@ class TooOld(GuardAnswer):
     code = "too-old"
 
 
-class BrokerUnreachable(SemelError):
-    """The message broker could not be reached, or does not let this account in."""
-
-    code = "broker-unreachable"
-
-
 class StaleMessage(SemelError):
     """A message aged in the hands of a receive loop: others can have it again, so nothing was done about it."""
 
@@ -247,6 +241,6 @@ class MessageUnfit(MessageRefused):
 
 
 class BrokerUnreachable(SemelError):
-    """A relay's broker could not be reached, or ended the connection; messages under way may have arrived."""
+    """A message broker could not be reached, or ended the connection; what was under way may have arrived."""
 
     code = "broker-unreachable"
