@@ -11,7 +11,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from django.db import connections, transaction
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from tests.guard.places import MAKERS
 
@@ -72,6 +72,28 @@ def accepted(once):
         once.close()
 
 
+async def refused_async(once):
+    """`refused`, for asyncio."""
+
+    @once.operation("mail", key="order", with_operation=False)
+    async def mail(order: int):
+        raise AssertionError("it acted")
+
+    with pytest.raises(UnsafeClaim) as caught:
+        await mail(1)
+    await once.aclose()
+    return caught.value.happened
+
+
+async def accepted_async(once):
+    @once.operation("mail", key="order", with_operation=False)
+    async def mail(order: int):
+        return order
+
+    assert await mail(1) == 1
+    await once.aclose()
+
+
 class TestAnOutsideEffectWithAnOpenTransaction:
     def test_psycopg(self, url):
         with psycopg.connect(url) as connection:
@@ -96,30 +118,30 @@ class TestAnOutsideEffectWithAnOpenTransaction:
     def test_asyncpg(self, url):
         async def check():
             connection = await asyncpg.connect(url)
-            assert describe_open_transaction(connection) is None
+            await accepted_async(Once(connection))
             async with connection.transaction():
-                assert "asyncpg" in describe_open_transaction(connection)
+                assert "asyncpg" in await refused_async(Once(connection))
             await connection.execute("BEGIN")
-            assert "asyncpg" in describe_open_transaction(connection)
+            assert "asyncpg" in await refused_async(Once(connection))
             await connection.close()
 
         asyncio.run(check())
 
     def test_sqlalchemy_sessions(self, engine):
         with Session(engine) as session:
-            assert describe_open_transaction(session) is None
+            accepted(Once(session))
             session.execute(sa.text("SELECT 1"))
-            assert "call session.commit() first" in describe_open_transaction(session)
+            assert "call session.commit() first" in refused(Once(session))
             session.commit()
-            assert describe_open_transaction(session) is None
+            accepted(Once(session))
 
     def test_sqlalchemy_connections(self, engine):
         with engine.connect() as connection:
-            assert describe_open_transaction(connection) is None
+            accepted(Once(connection))
             connection.execute(sa.text("SELECT 1"))
-            assert "in a transaction" in describe_open_transaction(connection)
+            assert "in a transaction" in refused(Once(connection))
             connection.rollback()
-            assert describe_open_transaction(connection) is None
+            accepted(Once(connection))
 
     def test_sqlalchemy_in_autocommit_has_none_whatever_it_says(self, engine):
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -136,9 +158,13 @@ class TestAnOutsideEffectWithAnOpenTransaction:
         async def check():
             engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"))
             async with engine.connect() as connection:
-                assert describe_open_transaction(connection) is None
+                await accepted_async(Once(connection))
                 await connection.execute(sa.text("SELECT 1"))
-                assert describe_open_transaction(connection) is not None
+                assert "in a transaction" in await refused_async(Once(connection))
+            async with AsyncSession(engine) as session:
+                await accepted_async(Once(session))
+                await session.execute(sa.text("SELECT 1"))
+                assert "call session.commit() first" in await refused_async(Once(session))
             await engine.dispose()
 
         asyncio.run(check())
@@ -170,13 +196,13 @@ class TestAnOutsideEffectWithAnOpenTransaction:
         server, name = make_database("mysql")
         connection = server.connect(name, autocommit=True)
         try:
-            assert describe_open_transaction(connection) is None
+            accepted(Once(connection))
             connection.begin()
-            assert "in a transaction" in describe_open_transaction(connection)
+            assert "in a transaction" in refused(Once(connection))
             connection.rollback()
-            assert describe_open_transaction(connection) is None
+            accepted(Once(connection))
             connection.autocommit(False)
-            assert "not in autocommit" in describe_open_transaction(connection)
+            assert "not in autocommit" in refused(Once(connection))
         finally:
             connection.close()
 

@@ -41,7 +41,7 @@ class Source:
 
 _TAKEN: Final = (
     "Give a DSN (postgresql://, mysql://, sqlite:///path), the path of a SQLite file, a psycopg or asyncpg pool, "
-    "a SQLAlchemy engine, a Django alias, or a semel application."
+    "a SQLAlchemy engine or session, a Django alias, or a semel application."
 )
 _SETTINGS: Final = MappingProxyType(
     {
@@ -73,6 +73,8 @@ def find_source(target: object) -> Source:
         return _django(str(target.alias))
     if "sqlite3" in roots:
         return sqlite_source(_file_of(target))
+    if "pymysql" in roots and hasattr(target, "unix_socket"):
+        return _pymysql_source(target)
     dsn = _dsn_of(target, roots)
     if dsn is None:
         raise ConfigurationError(
@@ -158,7 +160,10 @@ def mysql_source(url: str) -> Source:
                 remedy="Give a SQLAlchemy engine that connects with it.",
             )
         options[name] = int(value) if name == "connect_timeout" else value
+    return _mysql_source(options, wanted)
 
+
+def _mysql_source(options: dict[str, Any], wanted: str) -> Source:
     def open_(catalogue: Catalogue) -> OwnSession:
         module = _mysql_module(wanted)
         given = options if module.__name__ == "pymysql" else _for_mysqlclient(options)
@@ -173,6 +178,30 @@ def mysql_source(url: str) -> Source:
 
     address = mysql_address(options["host"], options["port"], options.get("unix_socket"))
     return Source("mysql", open_, home=Home(address=lambda: address))
+
+
+def _pymysql_source(connection: Any) -> Source:
+    """As a connection of PyMySQL's was made; mysqlclient's do not tell."""
+    if getattr(
+        connection, "_ssl_required", connection.ssl
+    ):  # newer ones encrypt where the server can, by default
+        raise ConfigurationError(
+            "The guard cannot read how this PyMySQL connection was encrypted.",
+            remedy="Give the guard a mysql:// URL with its options, or a SQLAlchemy engine.",
+        )
+    options = {
+        "host": connection.host,
+        "port": connection.port,
+        "user": connection.user,
+        "password": connection.password,
+        "database": connection.db,
+        "charset": "utf8mb4",
+        "connect_timeout": 10,
+        "autocommit": True,
+    }
+    if connection.unix_socket:
+        options["unix_socket"] = connection.unix_socket
+    return _mysql_source(options, "pymysql")
 
 
 def _for_mysqlclient(options: dict[str, Any]) -> dict[str, Any]:
@@ -281,7 +310,7 @@ def _dsn_of_asyncpg(pool: Any) -> Callable[[], str] | None:
 
     arguments = getattr(pool, "_connect_args", None)
     if arguments is None:
-        return None
+        return _dsn_of_asyncpg_connection(pool)
     named = dict(getattr(pool, "_connect_kwargs", {}))
     dsn = (arguments[0] if arguments else named.pop("dsn", None)) or ""
     names = {"host": "host", "port": "port", "user": "user", "password": "password", "database": "dbname"}
@@ -294,6 +323,24 @@ def _dsn_of_asyncpg(pool: Any) -> Callable[[], str] | None:
             "The guard cannot read where this asyncpg pool connects to.", remedy="Give the guard the DSN."
         )
     return lambda: make_conninfo(dsn, **extra)
+
+
+def _dsn_of_asyncpg_connection(connection: Any) -> Callable[[], str] | None:
+    from psycopg.conninfo import make_conninfo
+
+    address, given = getattr(connection, "_addr", None), getattr(connection, "_params", None)
+    if address is None or given is None:
+        return None
+    if getattr(given, "ssl", None) and given.sslmode not in (0, 1, 2):  # libpq's own default is "prefer"
+        raise ConfigurationError(
+            "The guard cannot read how this asyncpg connection was encrypted.",
+            remedy="Give the guard the DSN.",
+        )
+    # A socket is given by its path, whose folder and number libpq wants.
+    host, port = address if isinstance(address, tuple) else address.rsplit("/.s.PGSQL.", 1)
+    return lambda: make_conninfo(
+        "", host=host, port=port, user=given.user, dbname=given.database, password=given.password
+    )
 
 
 def _file_of(connection: Any) -> str:

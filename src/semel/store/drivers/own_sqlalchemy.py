@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import sqlalchemy
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from semel.errors import ConfigurationError
@@ -26,7 +26,7 @@ from semel.store.own_sources import Source, prepare, prepare_async
 from semel.store.statement import Rows, Statement
 
 if TYPE_CHECKING:  # importing it needs greenlet, which sync use does without
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
 class OwnSqlalchemySession(SqlalchemySession):
@@ -132,24 +132,48 @@ class AsyncOwnSqlalchemySession(SqlalchemyAsyncSession):
 
 
 def source_of(target: object) -> Source | None:
-    """For an engine; None for other objects of SQLAlchemy's."""
+    """For an engine, or the engine behind a session or a connection; None for other objects of SQLAlchemy's."""
     if is_async(target, "AsyncEngine"):
-        from sqlalchemy.ext.asyncio import AsyncEngine
+        return _async_source(cast("AsyncEngine", target).sync_engine)
+    if is_async(target, "AsyncSession", "AsyncConnection"):
+        return _async_source(
+            _engine_of(getattr(target, "sync_session", None) or cast("Any", target).sync_connection)
+        )
+    if isinstance(target, sqlalchemy.Engine):
+        return _source(target)
+    if isinstance(target, sqlalchemy.Connection) or hasattr(target, "get_bind"):
+        return _source(_engine_of(target))
+    return None
 
-        below = cast("AsyncEngine", target).sync_engine
-        own = AsyncEngine(_own_engine(below))
 
-        async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
-            try:
-                connection = await own.connect()
-                connection = await connection.execution_options(**_options(catalogue.dialect))
-            except (DBAPIError, OSError) as error:
-                dbapi.reraise(error, lost=True)
-            return await prepare_async(AsyncOwnSqlalchemySession(connection, catalogue))
+def _engine_of(target: Any) -> sqlalchemy.Engine:
+    """Behind a session or a connection."""
+    try:
+        bind = target if isinstance(target, sqlalchemy.Connection) else target.get_bind()
+    except SQLAlchemyError as error:
+        raise ConfigurationError(
+            f"This session leads to no one database: {error}", remedy="Give the guard the engine."
+        ) from error
+    return cast("sqlalchemy.Engine", bind.engine)
 
-        return Source(dialect_of(own.dialect.name), None, open_async, _home(below))
-    if not isinstance(target, sqlalchemy.Engine):
-        return None
+
+def _async_source(below: sqlalchemy.Engine) -> Source:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    own = AsyncEngine(_own_engine(below))
+
+    async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
+        try:
+            connection = await own.connect()
+            connection = await connection.execution_options(**_options(catalogue.dialect))
+        except (DBAPIError, OSError) as error:
+            dbapi.reraise(error, lost=True)
+        return await prepare_async(AsyncOwnSqlalchemySession(connection, catalogue))
+
+    return Source(dialect_of(own.dialect.name), None, open_async, _home(below))
+
+
+def _source(target: sqlalchemy.Engine) -> Source:
     engine = _own_engine(target)
 
     def open_(catalogue: Catalogue) -> OwnSession:
