@@ -14,7 +14,7 @@ from semel.sql import Catalogue
 
 BY_KEY = (
     *("insert", "insert_row", "read", "read_free", "read_locked", "claim", "act", "extend", "renew"),
-    *("complete", "complete_late", "complete_row", "release", "uncertain"),
+    *("complete", "complete_late", "complete_row", "release", "uncertain", "touch"),
     *("take_over", "take_over_to_look", "look_later", "hold", "hold_mine", "miss"),
 )
 """What a delivery asks, always of one operation."""
@@ -37,6 +37,7 @@ EXEMPT = {
     "redact_events": "asked by a person",
     "has_queue": "reads the catalogue only",
     "has_tables": "reads the catalogue only",
+    "identify": "reads the catalogue only",
     "read_clock": "reads no table",
     "read_isolation": "reads no table",
     "read_only": "reads no table",
