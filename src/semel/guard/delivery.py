@@ -21,6 +21,7 @@ from semel.errors import (
     InProgress,
     PayloadMismatch,
     RetryTransaction,
+    SemelError,
     TooOld,
 )
 from semel.guard.answers import log_answer
@@ -65,9 +66,11 @@ def deliver(
     request = yield from _current(requests, beyond)
     try:
         begun = yield from _begin(request)
-    except (Exception, GeneratorExit):
+    except (SemelError, GeneratorExit):
         raise
-    except BaseException as error:  # an interrupt or a cancellation: the claim may be there all the same
+    except (
+        BaseException
+    ) as error:  # an interrupt, a cancellation, a soft time limit: the claim may be there all the same
         yield from give_back(request, _shown(error))
         raise
     if begun.reply is Reply.LOOK:
