@@ -125,8 +125,13 @@ def interrupted_after(operation, error):
     return make
 
 
+class SoftLimit(Exception):
+    """As Celery's: an ordinary exception that a signal raises, anywhere."""
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SoftLimit])
 @pytest.mark.parametrize("acting", ["from_start", "explicit"])
-def test_an_interrupted_begin_gives_its_claim_back(once, provider, only, monkeypatch, acting):
+def test_an_interrupted_begin_gives_its_claim_back(once, provider, only, monkeypatch, acting, interrupt):
     @once.operation("mail", key=lambda: 1, effect=Hold(), acting=acting)
     def mail(op):
         if acting == "explicit":
@@ -134,8 +139,8 @@ def test_an_interrupted_begin_gives_its_claim_back(once, provider, only, monkeyp
                 return provider.charge()
         return provider.charge()
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(delivery, "begin_new", interrupted_after(begin_new, KeyboardInterrupt()))
+    with monkeypatch.context() as patch, pytest.raises(interrupt):
+        patch.setattr(delivery, "begin_new", interrupted_after(begin_new, interrupt()))
         mail()
     assert (only()["state"], provider.calls) == ("released", [])
     mail()

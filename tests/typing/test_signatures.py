@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("module", ["signatures.py", "guarded.py", "sqs.py"])
+@pytest.mark.parametrize("module", ["signatures.py", "guarded.py", "sqs.py", "celery_tasks.py"])
 def test_callers_signatures_lose_exactly_what_is_filled_in(tmp_path, module):
     done = subprocess.run(
         [

@@ -22,6 +22,7 @@ from semel.errors import (
     InProgress,
     PayloadMismatch,
     RetryTransaction,
+    SemelError,
     TooOld,
 )
 from semel.guard.answers import log_answer
@@ -84,7 +85,9 @@ def deliver(
     except BaseException as error:
         if called:
             yield from _failed(declaration, called[0], error)
-        elif not isinstance(error, Exception):  # an interrupt: the claim may be there all the same
+        elif not isinstance(
+            error, SemelError
+        ):  # an interrupt, a soft limit: the claim may be there all the same
             yield from give_back(request, _shown(error))
         raise
     return (yield from handle._finish(result))  # noqa: SLF001
