@@ -145,6 +145,16 @@ def _labelled(name: str) -> Any:
     return OperationFilter(label=name)
 
 
+def test_each_redo_into_a_fifo_queue_arrives(server: SqsServer) -> None:
+    queue = Queue.on(server, fifo=True, ContentBasedDeduplication="true")
+    queue.client.send_message(QueueUrl=queue.url, MessageBody="x", MessageGroupId="g")
+    kept = json.loads(Message.from_boto(receive(queue)[0], queue.url).to_kept())
+    queue.client.purge_queue(QueueUrl=queue.url)
+    for _ in range(2):
+        SqsResender(queue.client).send(kept, who="ada", why="because")
+    assert sum(queue.counts()) == 2
+
+
 def test_binary_attributes_are_kept_and_sent_again(server: SqsServer) -> None:
     queue = Queue.on(server)
     attributes = {
