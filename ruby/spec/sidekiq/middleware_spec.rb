@@ -181,6 +181,8 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       expect do
         deliver(made, [key, 5], retry_count: 4, error_class: "X", enqueued_at: 2, tags: ["a"])
       end.to raise_error(IOError)
+      expect { once.deliver(made.semel_declared.declaration, Semel::Guard::Call.new(key: key)) { 0 } }
+        .to raise_error(Semel::Held) { |error| expect(error.message_kept).to be(true) }
       message = JSON.parse(stored.record(key)[:message])
       expect(message).to eq("adapter" => "sidekiq", "class" => made.name, "jid" => jid, "args" => [key, 5], "queue" => "default",
                             "retry" => true, "created_at" => 1.5, "tags" => ["a"])
