@@ -188,6 +188,22 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
                             "retry" => true, "created_at" => 1.5, "tags" => ["a"])
     end
 
+    it "keeps no message that PostgreSQL does not take, and is guarded all the same" do
+      made = job_class do
+        semel_once("nul", key: 0, payload: [])
+        define_method(:perform) { |_, _| raise IOError }
+      end
+      expect { deliver(made, [key, "a\0b"]) }.to raise_error(IOError)
+      expect(stored.record(key)).to include(message: nil, state: "claimed")
+    end
+
+    it "says nothing about what perform happens to return" do
+      made = job_class { semel_once("any", key: 0, payload: []) && define_method(:perform) { |_| Object.new } }
+      2.times { expect(deliver(made, [key])).to be_nil }
+      expect(stored.record(key)).to include(state: "completed", result: nil)
+      expect(log).not_to include("not stored")
+    end
+
     it "keeps no message whose last argument was encrypted" do
       made = charging { raise IOError }
       expect { deliver(made, [key, 5], encrypt: true) }.to raise_error(IOError)

@@ -18,8 +18,8 @@ module Semel
     # An operation as one statement read it. Times are seconds relative to the database's now at that read.
     Record = Struct.new(
       :state, :outcome, :revision, :claim, :mine, :same_payload, :lease_left, :acting, :unsure_for, :reference, :generation,
-      :reference_age, :unsure, :takeovers, :looks, :extra_used, :committed_midway, :result, :result_dropped, :last_error, :message_kept,
-      keyword_init: true
+      :reference_age, :unsure, :takeovers, :looks, :extra_used, :committed_midway, :result, :result_dropped, :last_error,
+      :message_kept, keyword_init: true
     ) do
       # Claimed, and past its lease.
       def stale?
