@@ -70,6 +70,7 @@ PLAIN: Final = {
     "result": None,
     "result_dropped": False,
     "last_error": None,
+    "message_kept": False,
 }
 STATES: Final = [
     *({"state": each} for each in ("claimed", "released", "held")),

@@ -27,7 +27,8 @@ make_root() {
   local release=$1 target=$2 script=/usr/share/debootstrap/scripts/$1
   [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid  # a release that this debootstrap does not know by name
   rm -rf "$target.new"
-  debootstrap --variant=minbase "$release" "$target.new" "$mirror" "$script" >"$target.log" 2>&1
+  # in a mount namespace of its own: what it mounts there is gone with it, however it ends
+  unshare --mount debootstrap --variant=minbase "$release" "$target.new" "$mirror" "$script" >"$target.log" 2>&1
   chroot "$target.new" apt-get update -qq >>"$target.log" 2>&1
   chroot "$target.new" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends ${packages//,/ } >>"$target.log" 2>&1
@@ -37,9 +38,15 @@ make_root() {
 
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
+running=()
 for release in "${releases[@]}"; do
   [ -d "$folder/$release" ] && continue
-  started=$SECONDS
-  make_root "$release" "$folder/$release" || { tail -5 "$folder/$release.log" >&2; exit 1; }
-  printf 'ruby-chroots: %s made in %d s\n' "$folder/$release" $((SECONDS - started))
+  {
+    make_root "$release" "$folder/$release" || { tail -5 "$folder/$release.log" >&2; exit 1; }
+    printf 'ruby-chroots: %s made in %d s\n' "$folder/$release" "$SECONDS"
+  } &
+  running+=($!)
 done
+failed=0
+for each in "${running[@]}"; do wait "$each" || failed=1; done
+exit $failed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -21,8 +23,7 @@ from tests.support.waiting import until
 
 import semel
 from semel.adapters.sidekiq import SidekiqResender
-from semel.errors import InProgress, NotFound, PayloadMismatch
-from semel.operate import held
+from semel.errors import ConfigurationError, InProgress, NotFound, PayloadMismatch
 from semel.store.guard_upkeep import purge_completed, purge_released
 from semel.store.guard_views import list_operations
 from semel.store.run import run
@@ -181,6 +182,7 @@ def test_c29_a_late_finisher_leaves_the_newer_claim_alone(rig: SidekiqRig) -> No
 
 
 def test_c30_a_killed_job_that_nobody_delivers_again_is_listed_and_can_be_redone(rig: SidekiqRig) -> None:
+    """As a person does it, on the command line."""
     name = new_name("c30")
     worker = rig.start(lease=60)
     rig.stage.hold(name, "claimed")
@@ -188,19 +190,15 @@ def test_c30_a_killed_job_that_nobody_delivers_again_is_listed_and_can_be_redone
     worker.kill("parent", rig.stage.wait_for(name, "claimed").pid)
     rig.age(name)
     with rig.session() as session:
-        page = run(list_operations(rig.filter(name), limit=2, before_id=None), session)
-        (stale,) = page.operations
-        assert stale.state == "claimed"
-        resolved = held.redo(
-            session,
-            stale.id,
-            stale.claim,
-            "ada",
-            "its worker was killed",
-            resenders=[SidekiqResender(rig.redis_url)],
-        )
-    assert resolved.sent is True, resolved.note
-    pushed = json.loads(rig.redis.lindex("queue:default", 0))
+        (stale,) = run(list_operations(rig.filter(name), limit=2, before_id=None), session).operations
+    assert stale.state == "claimed"
+    command = [sys.executable, "-m", "semel", "held", "redo", str(stale.id), "--claim", str(stale.claim)]
+    command += ["--revision", str(stale.revision), "--reason", "its worker was killed", "--who", "ada"]
+    command += ["--sidekiq", rig.redis_url, "--database", rig.database]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert f"Job {message['jid']} is in the queue default of Sidekiq again." in " ".join(told.stdout.split())
+    pushed = json.loads(str(rig.redis.lindex("queue:default", 0)))
     assert {each: pushed[each] for each in ("jid", "class", "args", "queue", "retry")} == {
         each: message[each] for each in ("jid", "class", "args", "queue", "retry")
     }
@@ -332,6 +330,10 @@ class TestSendingAgain:
         SidekiqResender(rig.redis_url, namespace="shop").send(self.MESSAGE, who="ada", why="")
         assert rig.redis.smembers("shop:queues") == {"low"}
         assert rig.redis.llen("shop:queue:low") == 1
+
+    def test_what_leads_to_no_redis_is_refused(self) -> None:
+        with pytest.raises(ConfigurationError, match="leads to no Redis"):
+            SidekiqResender("localhost:6379")
 
     def test_what_is_no_job_is_refused(self, rig: SidekiqRig) -> None:
         with pytest.raises(NotFound, match="'jid'"):

@@ -29,6 +29,7 @@ PAGES = sorted(
         ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
         ROOT / "CHANGELOG.md",
+        ROOT / "ruby" / "README.md",
         *ROOT.glob("docs/**/*.md"),
     )
     if path.exists()

@@ -39,3 +39,4 @@ def test_every_spec_passes(make_database: Callable[[str], Any], redis_server: Re
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
     assert " 0 failures" in done.stdout
+    assert "has no iterable jobs" not in done.stdout, "these versions have them"

@@ -103,9 +103,17 @@ module Semel
     code "busy"
   end
 
-  # The operation waits for a person: nobody can tell whether its effect happened.
+  # The operation waits for a person: nobody can tell whether its effect happened. +message_kept+ says whether its record
+  # keeps a message, so that a person's redo can send it again.
   class Held < GuardAnswer
     code "held"
+
+    attr_reader :message_kept
+
+    def initialize(happened, message_kept: false, **parts)
+      @message_kept = message_kept
+      super(happened, **parts)
+    end
   end
 
   # The same key came with another payload: neither acted nor repeated. It never succeeds by being sent again.

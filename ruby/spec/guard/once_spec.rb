@@ -425,7 +425,15 @@ Databases::URLS.each_key do |dialect|
       expect(once.operation("many", key: [key, 4]) { "again" }).to eq(4)
     end
 
-    it "needs a block, and tables" do
+    it "needs no session of the server's: each step on another connection, as behind a pooler (C31)" do
+      own = once.instance_variable_get(:@place).instance_variable_get(:@own)
+      own.define_singleton_method(:put_back) { |_, session, *| session.close }
+      expect([charge, charge]).to eq(%w[charge-1 charge-1])
+      expect { once.operation("pooled", key: key) { raise "no" } }.to raise_error("no")
+      expect { once.operation("pooled", key: key) { 0 } }.to raise_error(Semel::Held)
+    end
+
+    it "needs a block, and what it declares to be possible" do
       expect { once.operation("x", key: key) }.to raise_error(ArgumentError)
       expect { charge(effect: :row) }.to raise_error(Semel::ConfigurationError)
       expect { charge(lease: 5, longest_run: 10) }.to raise_error(Semel::ConfigurationError, /shorter than its longest run/)

@@ -181,9 +181,27 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       expect do
         deliver(made, [key, 5], retry_count: 4, error_class: "X", enqueued_at: 2, tags: ["a"])
       end.to raise_error(IOError)
+      expect { once.deliver(made.semel_declared.declaration, Semel::Guard::Call.new(key: key)) { 0 } }
+        .to raise_error(Semel::Held) { |error| expect(error.message_kept).to be(true) }
       message = JSON.parse(stored.record(key)[:message])
       expect(message).to eq("adapter" => "sidekiq", "class" => made.name, "jid" => jid, "args" => [key, 5], "queue" => "default",
                             "retry" => true, "created_at" => 1.5, "tags" => ["a"])
+    end
+
+    it "keeps no message that PostgreSQL does not take, and is guarded all the same" do
+      made = job_class do
+        semel_once("nul", key: 0, payload: [])
+        define_method(:perform) { |_, _| raise IOError }
+      end
+      expect { deliver(made, [key, "a\0b"]) }.to raise_error(IOError)
+      expect(stored.record(key)).to include(message: nil, state: "claimed")
+    end
+
+    it "says nothing about what perform happens to return" do
+      made = job_class { semel_once("any", key: 0, payload: []) && define_method(:perform) { |_| Object.new } }
+      2.times { expect(deliver(made, [key])).to be_nil }
+      expect(stored.record(key)).to include(state: "completed", result: nil)
+      expect(log).not_to include("not stored")
     end
 
     it "keeps no message whose last argument was encrypted" do

@@ -24,7 +24,7 @@ from semel.cli.operation_output import find_job_beside, print_changes, print_ope
 from semel.cli.operations import show
 from semel.cli.output import print_json, progress_bar
 from semel.cli.reports import Before, Limit
-from semel.cli.resending import CeleryApp, find_resenders
+from semel.cli.resending import CeleryApp, SidekiqRedis, find_resenders
 
 if TYPE_CHECKING:
     from semel.core.operation_report import OperationFilter, OperationRecord
@@ -144,6 +144,7 @@ def redo(
     everything: Everything = False,
     dry_run: DryRun = False,
     celery: CeleryApp = None,
+    sidekiq: SidekiqRedis = None,
     who: Who = None,
     database: GuardDatabase = None,
     schema: Schema = None,
@@ -151,9 +152,9 @@ def redo(
 ) -> None:
     """Say that the effect did not happen: the next delivery acts.
 
-    The operation is released and its message sent again, where it is kept; through --celery where it came from
-    there. A paused worker that wakes inside its
-    call can still double the effect: look at the lease and the last sign of life first.
+    The operation is released and its message sent again, where it is kept; through --celery or --sidekiq where it
+    came from there. A paused worker that wakes inside its call can still double the effect: look at the lease and
+    the last sign of life first.
 
     Example: semel held redo 42 --claim 3 --revision 7 --reason "the provider has no such charge"
     """
@@ -169,7 +170,7 @@ def redo(
         dry_run,
         as_json,
         new_reference=new_reference,
-        resenders=() if dry_run else tuple(find_resenders(celery)),
+        resenders=() if dry_run else tuple(find_resenders(celery, sidekiq)),
     )
     _carry_out(task, database, schema)
 

@@ -21,13 +21,28 @@ CeleryApp = Annotated[
 ]
 
 
-def find_resenders(celery: str | None) -> list[Resender]:
+SidekiqRedis = Annotated[
+    str | None,
+    typer.Option(
+        "--sidekiq",
+        envvar="SEMEL_SIDEKIQ_REDIS",
+        metavar="URL",
+        help="Sidekiq's Redis, such as redis://localhost:6379/0.",
+    ),
+]
+
+
+def find_resenders(celery: str | None, sidekiq: str | None = None) -> list[Resender]:
     """Who sends the messages that the adapters kept; an application that cannot be loaded is wrong usage."""
     resenders: list[Resender] = []
     if celery:
         from semel.adapters.celery import CeleryResender
 
         resenders.append(CeleryResender(load_celery(celery)))
+    if sidekiq:
+        from semel.adapters.sidekiq import SidekiqResender
+
+        resenders.append(SidekiqResender(sidekiq))
     from semel.adapters.sqs import SqsResender
 
     resenders.append(SqsResender())  # asks for boto3 and its account when there is something to send

@@ -19,7 +19,7 @@ module Semel
     Record = Struct.new(
       :state, :outcome, :revision, :claim, :mine, :same_payload, :lease_left, :acting, :unsure_for, :reference, :generation,
       :reference_age, :unsure, :takeovers, :looks, :extra_used, :committed_midway, :result, :result_dropped, :last_error,
-      keyword_init: true
+      :message_kept, keyword_init: true
     ) do
       # Claimed, and past its lease.
       def stale?

@@ -37,7 +37,11 @@ module Semel
           )
         when :held
           why = begun.reason.empty? ? "nobody can tell whether its effect happened" : begun.reason
-          raise Held.new("#{operation} is held: #{why}.", remedy: "A person decides: semel held list")
+          raise Held.new(
+            "#{operation} is held: #{why}.",
+            message_kept: begun.record&.message_kept || false,
+            remedy: "A person decides: semel held list"
+          )
         else
           raise InProgress.new(
             "#{operation} is claimed: #{begun.reason}.",

@@ -86,9 +86,10 @@ module Semel
       end
 
       def session_on(connection)
-        records = Store::ActiveRecordSource
-        driver = records.connection?(connection) ? records.driver_of(connection) : connection
+        by_records = Store::ActiveRecordSource.connection?(connection)
+        driver = by_records ? Store::ActiveRecordSource.driver_of(connection) : connection
         found = Store::Sources.session_class(driver).new(driver, statements)
+        found.lock = connection.lock if by_records
         found.watch = @watch
         found
       end

@@ -23,7 +23,8 @@ module Semel
       def self.message(job)
         return nil if job["encrypt"]
 
-        JSON.generate({ "adapter" => "sidekiq" }.merge(job.except(*TRANSIENT)))
+        message = JSON.generate({ "adapter" => "sidekiq" }.merge(job.except(*TRANSIENT)))
+        message unless message.include?("\\u0000") # which PostgreSQL's JSON does not take
       end
 
       # Runs one delivery, and makes of what comes out of it what Sidekiq understands.

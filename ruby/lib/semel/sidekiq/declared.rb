@@ -43,7 +43,9 @@ module Semel
       def with(instance, operation)
         before = instance.instance_variable_get(:@op)
         instance.op = operation
-        yield
+        result = yield
+        _, not_storable = Guard::Results.encode(result)
+        not_storable ? nil : result # what perform happens to return is no result that anybody asked for
       ensure
         instance.op = before
       end

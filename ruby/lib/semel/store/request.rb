@@ -77,7 +77,7 @@ module Semel
         reference_age: row[11].to_f, unsure: row[12].to_i, takeovers: row[13].to_i, looks: row[14].to_i,
         extra_used: row[15].to_i, committed_midway: !row[16].nil? && !mine,
         result: row[17] && JSON.parse(row[17].dup.force_encoding(Encoding::UTF_8), max_nesting: false),
-        result_dropped: truth(row[18]), last_error: row[19]
+        result_dropped: truth(row[18]), last_error: row[19], message_kept: truth(row[20])
       )
     end
 

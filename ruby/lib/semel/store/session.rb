@@ -14,6 +14,8 @@ module Semel
       attr_reader :connection, :statements
       # Called with +:before+ or +:after+ and a statement's name: tests end processes there.
       attr_accessor :watch
+      # Held while a statement runs: of a library whose connection several threads may use.
+      attr_writer :lock
 
       # +own+: a connection of the guard's, on which nobody else begins anything.
       def initialize(connection, statements, own: false)
@@ -22,6 +24,7 @@ module Semel
         @own = own
         @inside = false
         @wraps = false
+        @lock = nil
       end
 
       def dialect
@@ -35,14 +38,14 @@ module Semel
 
         watch&.call(:before, name)
         text = statements[name, literals]
-        rows = run(text.text, text.order.map { |each| [each, parameters.fetch(each.to_sym)] })
+        rows = locked { run(text.text, text.order.map { |each| [each, parameters.fetch(each.to_sym)] }) }
         watch&.call(:after, name)
         rows
       end
 
       # One statement as it is, without parameters.
       def run_text(text)
-        run(text, [])
+        locked { run(text, []) }
       end
 
       # A transaction of its own, or a savepoint inside the one that is open.
@@ -80,6 +83,10 @@ module Semel
       end
 
       private
+
+      def locked(&block)
+        @lock.nil? ? block.call : @lock.synchronize(&block)
+      end
 
       # What is undone is gone anyway where the connection or the transaction is.
       def undo(nested)

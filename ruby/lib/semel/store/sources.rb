@@ -62,9 +62,15 @@ module Semel
     module Drivers
       module_function
 
-      def postgresql(*arguments)
+      # +settings+ are libpq's by name, or a URL.
+      def postgresql(settings)
         require "pg"
-        PG.connect(*arguments)
+        if settings.is_a?(String)
+          settings = PG::Connection.conninfo_parse(settings).to_h do |each|
+            [each[:keyword].to_sym, each[:val]]
+          end
+        end
+        PG.connect(**{ connect_timeout: 10, fallback_application_name: "semel guard" }, **settings.compact)
       rescue PG::Error => e
         raise Faults.ended(e)
       end

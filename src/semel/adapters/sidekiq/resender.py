@@ -47,4 +47,9 @@ def _connect(url: str) -> Any:
         raise ConfigurationError(
             "To push to Sidekiq's Redis, redis-py is needed.", remedy="pip install 'semel[sidekiq]'"
         ) from error
-    return Redis.from_url(url)
+    try:
+        return Redis.from_url(url)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"{url!r} leads to no Redis: {error}", remedy="Write redis://host:6379/0, as Sidekiq has it."
+        ) from error
