@@ -211,7 +211,7 @@ class TooOld(GuardAnswer):
 
 
 class BrokerUnreachable(SemelError):
-    """The message broker could not be reached, or does not let this account in."""
+    """The message broker could not be reached, ended the connection, or does not let this account in."""
 
     code = "broker-unreachable"
 
@@ -244,9 +244,3 @@ class MessageUnfit(MessageRefused):
     """A message that never fits: no task or topic for its kind, arguments that the target cannot carry, too large."""
 
     code = "message-unfit"
-
-
-class BrokerUnreachable(SemelError):
-    """A relay's broker could not be reached, or ended the connection; messages under way may have arrived."""
-
-    code = "broker-unreachable"
