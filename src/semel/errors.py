@@ -210,6 +210,12 @@ class TooOld(GuardAnswer):
     code = "too-old"
 
 
+class BrokerUnreachable(SemelError):
+    """The message broker could not be reached, ended the connection, or does not let this account in."""
+
+    code = "broker-unreachable"
+
+
 class StaleMessage(SemelError):
     """A message aged in the hands of a receive loop: others can have it again, so nothing was done about it."""
 
@@ -238,9 +244,3 @@ class MessageUnfit(MessageRefused):
     """A message that never fits: no task or topic for its kind, arguments that the target cannot carry, too large."""
 
     code = "message-unfit"
-
-
-class BrokerUnreachable(SemelError):
-    """A message broker could not be reached, or ended the connection; what was under way may have arrived."""
-
-    code = "broker-unreachable"

@@ -51,6 +51,7 @@ def configure_logging(form: str, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("psycopg").setLevel(logging.ERROR)
+    logging.getLogger("pika").setLevel(logging.CRITICAL)  # the relay says what goes wrong
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

@@ -36,7 +36,8 @@ class ToRabbitMQ:
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
         sender = _RabbitMQSender(self)
-        parameters = URLParameters(self.url)
+        url = f"{self.url[:-1]}%2F" if self.url.endswith("//") else self.url  # as Celery writes the vhost "/"
+        parameters = URLParameters(url)
         parameters.socket_timeout = parameters.stack_timeout = parameters.blocked_connection_timeout = (
             self.timeout
         )
