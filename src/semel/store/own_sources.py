@@ -41,7 +41,7 @@ class Source:
 
 _TAKEN: Final = (
     "Give a DSN (postgresql://, mysql://, sqlite:///path), the path of a SQLite file, a psycopg or asyncpg pool, "
-    "a SQLAlchemy engine, a Django alias, or a semel application."
+    "a SQLAlchemy engine, session or connection, a Django alias, or a semel application."
 )
 _SETTINGS: Final = MappingProxyType(
     {
@@ -279,6 +279,8 @@ def _dsn_of_psycopg_pool(pool: Any) -> Callable[[], str]:
 def _dsn_of_asyncpg(pool: Any) -> Callable[[], str] | None:
     from psycopg.conninfo import make_conninfo
 
+    if hasattr(pool, "is_in_transaction"):
+        return _dsn_of_asyncpg_connection(getattr(pool, "_con", pool))
     arguments = getattr(pool, "_connect_args", None)
     if arguments is None:
         return None
@@ -294,6 +296,24 @@ def _dsn_of_asyncpg(pool: Any) -> Callable[[], str] | None:
             "The guard cannot read where this asyncpg pool connects to.", remedy="Give the guard the DSN."
         )
     return lambda: make_conninfo(dsn, **extra)
+
+
+def _dsn_of_asyncpg_connection(connection: Any) -> Callable[[], str]:
+    """What it was made with; its certificates cannot be read."""
+    from psycopg.conninfo import make_conninfo
+
+    params, address = connection._params, connection._addr  # noqa: SLF001
+    mode = getattr(getattr(params, "sslmode", None), "name", "prefer").replace("_", "-")
+    if mode.startswith("verify") or not isinstance(params.password, str | None):
+        raise ConfigurationError(
+            "The guard cannot read how this asyncpg connection was made.", remedy="Give the guard the DSN."
+        )
+    if isinstance(address, str):  # a socket's path: /run/.s.PGSQL.5432
+        folder, _, port = address.rpartition("/.s.PGSQL.")
+        address = (folder, port)
+    named = {"user": params.user, "password": params.password, "dbname": params.database, "sslmode": mode}
+    given = {name: value for name, value in named.items() if value is not None}
+    return lambda: make_conninfo(host=address[0], port=address[1], **given)
 
 
 def _file_of(connection: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sqlalchemy
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, UnboundExecutionError
+from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import NullPool
 
 from semel.errors import ConfigurationError
@@ -132,11 +133,11 @@ class AsyncOwnSqlalchemySession(SqlalchemyAsyncSession):
 
 
 def source_of(target: object) -> Source | None:
-    """For an engine; None for other objects of SQLAlchemy's."""
-    if is_async(target, "AsyncEngine"):
+    """For an engine, and for the one below a connection or a session; None for other objects of SQLAlchemy's."""
+    if is_async(target, "AsyncEngine", "AsyncConnection", "AsyncSession", "async_scoped_session"):
         from sqlalchemy.ext.asyncio import AsyncEngine
 
-        below = cast("AsyncEngine", target).sync_engine
+        below = _engine_below(target)
         own = AsyncEngine(_own_engine(below))
 
         async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
@@ -148,9 +149,10 @@ def source_of(target: object) -> Source | None:
             return await prepare_async(AsyncOwnSqlalchemySession(connection, catalogue))
 
         return Source(dialect_of(own.dialect.name), None, open_async, _home(below))
-    if not isinstance(target, sqlalchemy.Engine):
+    if not isinstance(target, sqlalchemy.Engine | sqlalchemy.Connection | Session | scoped_session):
         return None
-    engine = _own_engine(target)
+    below = _engine_below(target)
+    engine = _own_engine(below)
 
     def open_(catalogue: Catalogue) -> OwnSession:
         try:
@@ -159,7 +161,26 @@ def source_of(target: object) -> Source | None:
             dbapi.reraise(error, lost=True)
         return prepare(OwnSqlalchemySession(connection, catalogue))
 
-    return Source(dialect_of(engine.dialect.name), open_, home=_home(target))
+    return Source(dialect_of(engine.dialect.name), open_, home=_home(below))
+
+
+def _engine_below(target: Any) -> sqlalchemy.Engine:
+    """The sync engine that an engine, a connection or a session of either kind works with."""
+    if is_async(target, "async_scoped_session"):
+        target = target()
+    sync = next(
+        (getattr(target, name) for name in ("sync_engine", "sync_session") if hasattr(target, name)), target
+    )
+    if isinstance(sync, Session | scoped_session):
+        try:
+            sync = sync.get_bind()
+        except UnboundExecutionError as error:
+            raise ConfigurationError(
+                "The guard got a SQLAlchemy session that is bound to no engine.",
+                remedy="Give the engine, or bind the session to one: Session(engine).",
+            ) from error
+    engine: sqlalchemy.Engine = sync.engine
+    return engine
 
 
 def _home(engine: sqlalchemy.Engine) -> Home:
