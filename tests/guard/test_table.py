@@ -426,6 +426,25 @@ ENDS = [
         Case(f"held, {name}", HELD, end(operation, error="x"), is_lost, KEPT, ["evidence"])
         for name, operation in (("not done", release), ("uncertain", uncertain))
     ),
+    *(
+        Case(f"{state}, mine, {name}", before, end(operation), is_exactly(False), before_ends, writes=False)
+        for state, before, before_ends in (
+            ("held", HELD, KEPT),
+            ("completed", COMPLETED, {"state": "completed", "token": "first"}),
+        )
+        for name, operation in (("acting", act), ("extend", extend))
+    ),
+    *(
+        Case(
+            f"{state} while it looked",
+            {**LOOKING, **before},
+            lambda scene: scene.look(Answer.NOT_DONE),
+            replies(reply),
+            {"state": state, "generation": 1, "token": "first"},
+            writes=False,
+        )
+        for state, before, reply in (("held", HELD, Reply.HELD), ("completed", COMPLETED, Reply.REPEAT))
+    ),
     Case(
         "committed midway, complete",
         {"transaction_id": "1"},

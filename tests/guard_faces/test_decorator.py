@@ -12,9 +12,11 @@ import pytest
 from tests.guard.stored import Ago
 
 from semel import (
+    DONE,
     Abandoned,
     ConfigurationError,
     KeyRefused,
+    Lookup,
     NotDone,
     Operation,
     PayloadMismatch,
@@ -41,6 +43,62 @@ def test_a_repeat_is_answered_without_acting(once, provider, only):
         "7",
     )
     assert charge(8) == "receipt 2"
+
+
+def test_a_whole_declaration(once, provider):
+    """Every option at its place: key by a lambda of some arguments, payload, leases, a look-up that gets the call's own."""
+
+    def find_charge(reference: str, order_id: int, amount: Decimal):
+        raise AssertionError("it is too early to ask")
+
+    @once.operation(
+        "charge-order",
+        key=lambda order_id, **_: order_id,
+        payload=("amount",),
+        acting="explicit",
+        lease="5 min",
+        longest_run="2 min",
+        effect=Lookup(find_charge, settle="30 s"),
+    )
+    def charge(op: Operation, order_id: int, amount: Decimal) -> str:
+        assert (op.attempt, op.lease_left > timedelta(minutes=4)) == (1, True)
+        with op.acting():
+            receipt = provider.charge(amount, reference=op.reference)
+            if amount > 100:
+                raise TimeoutError("no answer")
+        return op.done(receipt)
+
+    with pytest.raises(TimeoutError):
+        charge(7, Decimal(101))
+    with pytest.raises(InProgress, match="too early to ask") as told:
+        charge(7, Decimal(101))
+    assert timedelta(0) < told.value.retry_after <= timedelta(seconds=30)
+    with pytest.raises(PayloadMismatch):
+        charge(7, Decimal(5))
+    assert provider.calls == [Decimal(101)]
+
+
+def test_the_look_up_gets_the_arguments_of_the_call(once, provider, stored, only):
+    asked = []
+
+    def find_charge(reference: str, order_id: int, amount: Decimal):
+        asked.append((reference, order_id, amount))
+        return DONE
+
+    @once.operation(
+        "charge-order", key="order_id", acting="explicit", effect=Lookup(find_charge, settle="30 s")
+    )
+    def charge(op: Operation, order_id: int, amount: Decimal) -> str:
+        with op.acting():
+            provider.charge(amount)
+            raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError):
+        charge(7, amount=Decimal(101))
+    stored.change(only()["key"], lease_until=Ago(40), unsure_until=Ago(40))
+    assert charge(7, Decimal(101)) is None
+    assert asked == [(only()["reference"], 7, Decimal(101))]
+    assert (only()["outcome"], provider.calls) == ("found", [Decimal(101)])
 
 
 def test_async_functions_are_guarded_alike(once, provider, only):

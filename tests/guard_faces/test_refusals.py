@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from django.db import connections, transaction
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from tests.guard.places import MAKERS
 
 from semel import Once, Row, UnsafeClaim
@@ -35,6 +35,28 @@ def engine(url):
     engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def engines(make_database, url, path):
+    made = []
+
+    def make(driver):
+        if driver == "pymysql":
+            server, name = make_database("mysql")
+            target = server.url(name).replace("mysql://", "mysql+pymysql://")
+        else:
+            target = (
+                f"sqlite:///{path}"
+                if driver == "sqlite"
+                else url.replace("postgresql", "postgresql+psycopg", 1)
+            )
+        made.append(sa.create_engine(target))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.dispose()
 
 
 def mail(order: int = 1): ...
@@ -73,14 +95,14 @@ def accepted(once):
 
 
 async def refused_async(once):
-    """`refused`, for asyncio."""
-
     @once.operation("mail", key="order", with_operation=False)
     async def mail(order: int):
-        raise AssertionError("it acted")
+        raise AssertionError
 
     with pytest.raises(UnsafeClaim) as caught:
         await mail(1)
+    with pytest.raises(UnsafeClaim):
+        await once.aclaim("mail", 1).__aenter__()
     await once.aclose()
     return caught.value.happened
 
@@ -118,30 +140,50 @@ class TestAnOutsideEffectWithAnOpenTransaction:
     def test_asyncpg(self, url):
         async def check():
             connection = await asyncpg.connect(url)
-            await accepted_async(Once(connection))
+            assert describe_open_transaction(connection) is None
             async with connection.transaction():
-                assert "asyncpg" in await refused_async(Once(connection))
+                assert "asyncpg" in describe_open_transaction(connection)
             await connection.execute("BEGIN")
-            assert "asyncpg" in await refused_async(Once(connection))
+            assert "asyncpg" in describe_open_transaction(connection)
             await connection.close()
 
         asyncio.run(check())
 
-    def test_sqlalchemy_sessions(self, engine):
-        with Session(engine) as session:
-            accepted(Once(session))
-            session.execute(sa.text("SELECT 1"))
-            assert "call session.commit() first" in refused(Once(session))
-            session.commit()
-            accepted(Once(session))
+    def test_asyncpg_and_an_async_function(self, url):
+        async def check():
+            connection = await asyncpg.connect(url)
+            await accepted_async(Once(connection))
+            async with connection.transaction():
+                assert "asyncpg" in await refused_async(Once(connection))
+            await connection.close()
 
-    def test_sqlalchemy_connections(self, engine):
-        with engine.connect() as connection:
-            accepted(Once(connection))
+        asyncio.run(check())
+
+    @pytest.mark.parametrize("driver", ["psycopg", "pymysql", "sqlite"])
+    @pytest.mark.parametrize("make", [Session, lambda bound: scoped_session(sessionmaker(bound))])
+    def test_sqlalchemy_sessions(self, engines, driver, make):
+        session = make(engines(driver))
+        accepted(Once(session))
+        session.execute(sa.text("SELECT 1"))
+        assert "call session.commit() first" in refused(Once(session))
+        session.commit()
+        accepted(Once(session))
+        session.close()
+
+    @pytest.mark.parametrize("driver", ["psycopg", "pymysql"])
+    def test_sqlalchemy_connections(self, engines, driver):
+        with engines(driver).connect() as connection:
+            if driver == "psycopg":  # a connection of MySQL's without autocommit counts as open
+                accepted(Once(connection))
             connection.execute(sa.text("SELECT 1"))
             assert "in a transaction" in refused(Once(connection))
             connection.rollback()
+            connection.execution_options(isolation_level="AUTOCOMMIT")
             accepted(Once(connection))
+
+    def test_a_session_without_an_engine(self):
+        with pytest.raises(ConfigurationError, match="bound to no engine"):
+            Once(Session())
 
     def test_sqlalchemy_in_autocommit_has_none_whatever_it_says(self, engine):
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -157,14 +199,11 @@ class TestAnOutsideEffectWithAnOpenTransaction:
     def test_sqlalchemy_for_asyncio(self, url):
         async def check():
             engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"))
-            async with engine.connect() as connection:
-                await accepted_async(Once(connection))
-                await connection.execute(sa.text("SELECT 1"))
-                assert "in a transaction" in await refused_async(Once(connection))
-            async with AsyncSession(engine) as session:
-                await accepted_async(Once(session))
-                await session.execute(sa.text("SELECT 1"))
-                assert "call session.commit() first" in await refused_async(Once(session))
+            for opened in (engine.connect(), AsyncSession(engine)):
+                async with opened as tx:
+                    await accepted_async(Once(tx))
+                    await tx.execute(sa.text("SELECT 1"))
+                    assert "SQLAlchemy" in await refused_async(Once(tx))
             await engine.dispose()
 
         asyncio.run(check())

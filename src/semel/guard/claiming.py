@@ -59,6 +59,7 @@ class _Paused(Generic[Kind]):
         self.flow = deliver(
             self.declaration,
             requests,
+            beyond=self.declaration.is_beyond_records(nothing),
             find=None if lookup is None else lookup.find,
             make_handle=make,
             handler=lambda handle: handle,

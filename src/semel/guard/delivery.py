@@ -135,7 +135,7 @@ def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
         record = begun.record
         assert record is not None
         outcome = Outcome.MISSED if record.state is State.CLAIMED else record.outcome
-        log_answer(logging.INFO, request, "repeat", f"completed ({outcome})")
+        log_answer(logging.INFO, request, begun.reply.value, f"completed ({outcome})")
         if begun.reply is Reply.ABANDONED:
             raise Abandoned(
                 f"{operation} was abandoned by a person.", holds="It is completed, without an effect."
@@ -195,6 +195,11 @@ def _begin(request: Request) -> Flow[Begun]:
         if not isinstance(begun, Again):
             return begun  # type: ignore[no-any-return]
     raise busy(request)
+
+
+def log_retry(request: Request, error: RetryTransaction) -> None:
+    """The database ended or closed the transaction of a `Row()`."""
+    log_answer(logging.WARNING, request, "retry_transaction", error.happened)
 
 
 def _begin_row(request: Request) -> Flow[Begun]:

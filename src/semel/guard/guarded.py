@@ -11,11 +11,11 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from semel.core.effects import Row
 from semel.core.results import is_unrun
-from semel.errors import UnsafeClaim
+from semel.errors import RetryTransaction, UnsafeClaim
 from semel.guard.beside import Beside
 from semel.guard.checks import check_names, refuse_parts_without_key, signature_of_callers
 from semel.guard.declaration import Arguments, Declaration
-from semel.guard.delivery import Repeat, Unacted, answer, busy, deliver, deliver_row, lookup_of
+from semel.guard.delivery import Repeat, Unacted, answer, busy, deliver, deliver_row, log_retry, lookup_of
 from semel.guard.flow import Flow, drive, drive_async
 from semel.guard.operation import AsyncOperation, Handle, Operation
 from semel.guard.places import Inside, Place
@@ -207,11 +207,17 @@ class BoundGuard(Generic[P, R]):
 
 @contextmanager
 def _busy_where_locked(request: Request) -> Iterator[None]:
-    """A transaction that could not begin or commit for another's lock, as on SQLite, has stored nothing."""
+    """A transaction that could not begin or commit for another's lock, as on SQLite, has stored nothing.
+
+    One that the database wants to have run again is a line of the log as every other answer is.
+    """
     try:
         yield
     except LockBusy as error:
         raise busy(request) from error
+    except RetryTransaction as error:
+        log_retry(request, error)
+        raise
 
 
 def _returns(function: Callable[..., Any]) -> Any:

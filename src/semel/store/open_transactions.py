@@ -115,6 +115,9 @@ def _django(tx: Any) -> str | None:
 
 def _sqlalchemy(tx: Any) -> str | None:
     """A session that has begun; for a connection what its driver says, since SQLAlchemy's own word is true in autocommit."""
+    tx = (
+        tx.registry() if hasattr(tx, "registry") else tx
+    )  # a scoped session does not tell, the one in it does
     target = getattr(tx, "sync_session", None) or getattr(tx, "sync_connection", None) or tx
     if hasattr(target, "in_transaction") and not hasattr(target, "exec_driver_sql"):
         if not target.in_transaction():

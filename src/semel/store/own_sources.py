@@ -41,7 +41,7 @@ class Source:
 
 _TAKEN: Final = (
     "Give a DSN (postgresql://, mysql://, sqlite:///path), the path of a SQLite file, a psycopg or asyncpg pool, "
-    "a SQLAlchemy engine or session, a Django alias, or a semel application."
+    "a SQLAlchemy engine, session or connection, a Django alias, or a semel application."
 )
 _SETTINGS: Final = MappingProxyType(
     {
@@ -308,9 +308,11 @@ def _dsn_of_psycopg_pool(pool: Any) -> Callable[[], str]:
 def _dsn_of_asyncpg(pool: Any) -> Callable[[], str] | None:
     from psycopg.conninfo import make_conninfo
 
+    if hasattr(pool, "is_in_transaction"):
+        return _dsn_of_asyncpg_connection(getattr(pool, "_con", pool))
     arguments = getattr(pool, "_connect_args", None)
     if arguments is None:
-        return _dsn_of_asyncpg_connection(pool)
+        return None
     named = dict(getattr(pool, "_connect_kwargs", {}))
     dsn = (arguments[0] if arguments else named.pop("dsn", None)) or ""
     names = {"host": "host", "port": "port", "user": "user", "password": "password", "database": "dbname"}
@@ -325,22 +327,22 @@ def _dsn_of_asyncpg(pool: Any) -> Callable[[], str] | None:
     return lambda: make_conninfo(dsn, **extra)
 
 
-def _dsn_of_asyncpg_connection(connection: Any) -> Callable[[], str] | None:
+def _dsn_of_asyncpg_connection(connection: Any) -> Callable[[], str]:
+    """What it was made with; its certificates cannot be read."""
     from psycopg.conninfo import make_conninfo
 
-    address, given = getattr(connection, "_addr", None), getattr(connection, "_params", None)
-    if address is None or given is None:
-        return None
-    if getattr(given, "ssl", None) and given.sslmode not in (0, 1, 2):  # libpq's own default is "prefer"
+    params, address = connection._params, connection._addr  # noqa: SLF001
+    mode = getattr(getattr(params, "sslmode", None), "name", "prefer").replace("_", "-")
+    if mode.startswith("verify") or not isinstance(params.password, str | None):
         raise ConfigurationError(
-            "The guard cannot read how this asyncpg connection was encrypted.",
-            remedy="Give the guard the DSN.",
+            "The guard cannot read how this asyncpg connection was made.", remedy="Give the guard the DSN."
         )
-    # A socket is given by its path, whose folder and number libpq wants.
-    host, port = address if isinstance(address, tuple) else address.rsplit("/.s.PGSQL.", 1)
-    return lambda: make_conninfo(
-        "", host=host, port=port, user=given.user, dbname=given.database, password=given.password
-    )
+    if isinstance(address, str):  # a socket's path: /run/.s.PGSQL.5432
+        folder, _, port = address.rpartition("/.s.PGSQL.")
+        address = (folder, port)
+    named = {"user": params.user, "password": params.password, "dbname": params.database, "sslmode": mode}
+    given = {name: value for name, value in named.items() if value is not None}
+    return lambda: make_conninfo(host=address[0], port=address[1], **given)
 
 
 def _file_of(connection: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sqlalchemy
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, UnboundExecutionError
+from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import NullPool
 
 from semel.errors import ConfigurationError
@@ -26,7 +27,7 @@ from semel.store.own_sources import Source, prepare, prepare_async
 from semel.store.statement import Rows, Statement
 
 if TYPE_CHECKING:  # importing it needs greenlet, which sync use does without
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 class OwnSqlalchemySession(SqlalchemySession):
@@ -132,49 +133,26 @@ class AsyncOwnSqlalchemySession(SqlalchemyAsyncSession):
 
 
 def source_of(target: object) -> Source | None:
-    """For an engine, or the engine behind a session or a connection; None for other objects of SQLAlchemy's."""
-    if is_async(target, "AsyncEngine"):
-        return _async_source(cast("AsyncEngine", target).sync_engine)
-    if is_async(target, "AsyncSession", "AsyncConnection"):
-        return _async_source(
-            _engine_of(getattr(target, "sync_session", None) or cast("Any", target).sync_connection)
-        )
-    if isinstance(target, sqlalchemy.Engine):
-        return _source(target)
-    if isinstance(target, sqlalchemy.Connection) or hasattr(target, "get_bind"):
-        return _source(_engine_of(target))
-    return None
+    """For an engine, and for the one below a connection or a session; None for other objects of SQLAlchemy's."""
+    if is_async(target, "AsyncEngine", "AsyncConnection", "AsyncSession", "async_scoped_session"):
+        from sqlalchemy.ext.asyncio import AsyncEngine
 
+        below = _engine_below(target)
+        own = AsyncEngine(_own_engine(below))
 
-def _engine_of(target: Any) -> sqlalchemy.Engine:
-    """Behind a session or a connection."""
-    try:
-        bind = target if isinstance(target, sqlalchemy.Connection) else target.get_bind()
-    except SQLAlchemyError as error:
-        raise ConfigurationError(
-            f"This session leads to no one database: {error}", remedy="Give the guard the engine."
-        ) from error
-    return cast("sqlalchemy.Engine", bind.engine)
+        async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
+            try:
+                connection = await own.connect()
+                connection = await connection.execution_options(**_options(catalogue.dialect))
+            except (DBAPIError, OSError) as error:
+                dbapi.reraise(error, lost=True)
+            return await prepare_async(AsyncOwnSqlalchemySession(connection, catalogue))
 
-
-def _async_source(below: sqlalchemy.Engine) -> Source:
-    from sqlalchemy.ext.asyncio import AsyncEngine
-
-    own = AsyncEngine(_own_engine(below))
-
-    async def open_async(catalogue: Catalogue) -> AsyncOwnSession:
-        try:
-            connection = await own.connect()
-            connection = await connection.execution_options(**_options(catalogue.dialect))
-        except (DBAPIError, OSError) as error:
-            dbapi.reraise(error, lost=True)
-        return await prepare_async(AsyncOwnSqlalchemySession(connection, catalogue))
-
-    return Source(dialect_of(own.dialect.name), None, open_async, _home(below))
-
-
-def _source(target: sqlalchemy.Engine) -> Source:
-    engine = _own_engine(target)
+        return Source(dialect_of(own.dialect.name), None, open_async, _home(below))
+    if not isinstance(target, sqlalchemy.Engine | sqlalchemy.Connection | Session | scoped_session):
+        return None
+    below = _engine_below(target)
+    engine = _own_engine(below)
 
     def open_(catalogue: Catalogue) -> OwnSession:
         try:
@@ -183,7 +161,26 @@ def _source(target: sqlalchemy.Engine) -> Source:
             dbapi.reraise(error, lost=True)
         return prepare(OwnSqlalchemySession(connection, catalogue))
 
-    return Source(dialect_of(engine.dialect.name), open_, home=_home(target))
+    return Source(dialect_of(engine.dialect.name), open_, home=_home(below))
+
+
+def _engine_below(target: Any) -> sqlalchemy.Engine:
+    """The sync engine that an engine, a connection or a session of either kind works with."""
+    if is_async(target, "async_scoped_session"):
+        target = target()
+    sync = next(
+        (getattr(target, name) for name in ("sync_engine", "sync_session") if hasattr(target, name)), target
+    )
+    if isinstance(sync, Session | scoped_session):
+        try:
+            sync = sync.get_bind()
+        except UnboundExecutionError as error:
+            raise ConfigurationError(
+                "The guard got a SQLAlchemy session that is bound to no engine.",
+                remedy="Give the engine, or bind the session to one: Session(engine).",
+            ) from error
+    engine: sqlalchemy.Engine = sync.engine
+    return engine
 
 
 def _home(engine: sqlalchemy.Engine) -> Home:

@@ -19,11 +19,11 @@ SELECT id, CONVERT(scope USING utf8mb4), CONVERT(job_type USING utf8mb4),
    AND (CAST(:scope AS CHAR) IS NULL OR scope = CAST(CONVERT(:scope USING utf8mb4) AS BINARY))
    AND (CAST(:label AS CHAR) IS NULL OR label = CAST(:label AS CHAR))
    AND (CAST(:key AS CHAR) IS NULL OR `key` = UNHEX(CAST(:key AS CHAR)))
-   AND (:changed_before IS NULL
+   AND (CAST(:changed_before AS DECIMAL(20, 6)) IS NULL
         OR changed_at < TIMESTAMP('1970-01-01') + INTERVAL CAST(:changed_before AS DECIMAL(20, 6)) SECOND)
-   AND (:changed_after IS NULL
+   AND (CAST(:changed_after AS DECIMAL(20, 6)) IS NULL
         OR changed_at >= TIMESTAMP('1970-01-01') + INTERVAL CAST(:changed_after AS DECIMAL(20, 6)) SECOND)
-   AND (:idle IS NULL
+   AND (CAST(:idle AS DECIMAL(20, 6)) IS NULL
         OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
            < UTC_TIMESTAMP(6) - INTERVAL CAST(:idle AS DECIMAL(20, 6)) SECOND)
    AND (CAST(:before_id AS SIGNED) IS NULL OR id < CAST(:before_id AS SIGNED))
