@@ -26,7 +26,7 @@ from botocore.config import Config
 Name = Literal["ministack", "fauxqs"]
 
 KEEPER = """
-import os, subprocess, sys, time
+import os, shutil, subprocess, sys, time
 leader, directory, *command = sys.argv[1:]
 with open(os.path.join(directory, "log"), "ab") as log:
     server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
@@ -36,6 +36,7 @@ while os.path.exists(f"/proc/{leader}") if os.path.exists("/proc") else os.getpp
     time.sleep(0.2)
 server.terminate()
 server.wait()
+shutil.rmtree(directory, ignore_errors=True)
 """
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_ACCESS_KEY_ID": "000000000000",
