@@ -320,6 +320,7 @@ Databases::URLS.each_key do |dialect|
       charge
       stored.change(key, outcome: "'abandoned'")
       expect { charge }.to raise_error(Semel::Abandoned)
+      expect(log).to include("INFO operation charge-order #{key}: abandoned: completed (abandoned)")
       expect do
         once.operation("old", key: key, dated: Date.today - 90) { raise "never" }
       end.to raise_error(Semel::TooOld)

@@ -154,6 +154,7 @@ Databases::URLS.each_key do |dialect|
           sql("INSERT INTO #{table} VALUES ('own')")
           credit # by another connection, after this snapshot
           expect { credit(on: connection) }.to raise_error(Semel::RetryTransaction)
+          expect(log).to include("WARN operation give-credit #{key}: retry_transaction: ")
           sql("COMMIT")
           expect(count).to eq(2)
           sql("BEGIN ISOLATION LEVEL #{level}")

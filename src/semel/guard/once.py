@@ -25,10 +25,10 @@ R = TypeVar("R")
 class Once:
     """Guards functions by records in one database.
 
-    ``target`` is a DSN, a SQLAlchemy engine, a psycopg pool, a Django alias, a SQLite file's path or a `semel.App`. Outside
-    effects are claimed on a small pool of the guard's own, committed by themselves. ``secret`` makes keys HMACs, for keys
-    that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a rotation (None:
-    the time without one).
+    ``target`` is a DSN, a SQLAlchemy engine or session, a pool, a Django alias, a SQLite file's path or a `semel.App`.
+    Outside effects are claimed on a small pool of the guard's own, committed by themselves. ``secret`` makes keys HMACs,
+    for keys that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a
+    rotation (None: the time without one).
     """
 
     def __init__(

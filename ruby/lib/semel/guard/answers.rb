@@ -80,7 +80,7 @@ module Semel
       def repeat(request, begun)
         record = begun.record
         outcome = record.state == "completed" ? record.outcome : "missed"
-        log(:info, request, "repeat", "completed (#{outcome})")
+        log(:info, request, begun.reply.to_s, "completed (#{outcome})")
         return Repeat.new(record.result, outcome) unless begun.reply == :abandoned
 
         raise Abandoned.new("#{request.job_type} #{request.shown} was abandoned by a person.",

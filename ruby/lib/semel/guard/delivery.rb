@@ -53,6 +53,9 @@ module Semel
         end
       rescue LockBusy
         raise @answers.busy(@requests.first)
+      rescue RetryTransaction => e
+        @answers.log(:warn, @requests.first, "retry_transaction", e.happened)
+        raise
       end
 
       private
