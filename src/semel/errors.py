@@ -216,6 +216,10 @@ class BrokerUnreachable(SemelError):
     code = "broker-unreachable"
 
 
+class BrokerUnavailable(BrokerUnreachable):
+    """The broker takes no message at all for now: throttled, full, a replica, without permission. No message is to blame."""
+
+
 class StaleMessage(SemelError):
     """A message aged in the hands of a receive loop: others can have it again, so nothing was done about it."""
 

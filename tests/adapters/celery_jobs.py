@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any
@@ -91,6 +92,43 @@ def charge_based_bound(
             raise self.retry(countdown=0.5)
         job.reach(name, "effect")
     return op.done(str(made))
+
+
+def _with_a_note(function: Any) -> Any:
+    """Gives the function other arguments than the message has, as Celery's pydantic=True does."""
+
+    @functools.wraps(function)
+    def converted(name: str, amount: int = 100, note: Any = None) -> Any:
+        return function(name=name, amount=amount, note=_Note(note))
+
+    return converted
+
+
+class _Note:
+    def __init__(self, text: Any) -> None:
+        self.text = text
+
+
+@app.task(name="charge_converted", **LATE)
+@_with_a_note
+@guard(job.declare(once, "hold"))
+def charge_converted(op: semel.Operation, name: str, amount: int = 100, note: Any = None) -> str:
+    return job.charge(op, name, amount)
+
+
+@app.task(name="charge_noted", **LATE)
+@guard(job.declare(once, "hold"))
+def charge_noted(op: semel.Operation, name: str, amount: int = 100, note: Any = None) -> str:
+    return job.charge(op, name, amount)
+
+
+@app.task(name="calls_another", **LATE)
+def calls_another(customer: str) -> str:
+    """Calls a guarded task's function by itself, as a part of its own work."""
+    try:
+        return str(charge_noted.run(customer))
+    except semel.InProgress:
+        return "in progress"
 
 
 @app.task(name="slot", **LATE)

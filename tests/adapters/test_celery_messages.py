@@ -336,6 +336,44 @@ def test_arguments_that_no_jsonb_takes_are_kept_and_sent_again(rig: CeleryRig) -
     assert rig.stage.effects["odd"] == 2
 
 
+@pytest.mark.parametrize(
+    ("task", "note", "options"),
+    [
+        ("charge_converted", "made into an object", {}),
+        ("charge_noted", 1j, {"serializer": "pickle"}),
+    ],
+    ids=["other arguments than the message's", "another serializer than the task's"],
+)
+def test_in_progress_is_no_failure_whatever_the_message_is_made_of(
+    request: pytest.FixtureRequest,
+    make_database: Callable[[str], Any],
+    tmp_path: Path,
+    task: str,
+    note: Any,
+    options: dict[str, Any],
+) -> None:
+    conf = {"accept_content": ["json", "application/x-python-serialize"]}
+    with redis_rig(request, make_database("postgresql"), tmp_path, setup={"conf": conf}) as rig:
+        rig.start()
+        with holding(rig, "one") as holder:
+            message = rig.send_task(task, {"name": "one", "note": note}, **options)
+            rig.wait_answered("one", "in_progress", 2)
+            holder.end()
+        rig.wait_answered("one", "repeat")
+        rig.wait_idle()
+        assert rig.result(message) == "by the holder"
+
+
+def test_a_call_from_another_task_is_answered_where_it_was_made(rig: CeleryRig) -> None:
+    """Else the other task would be published again, with the arguments of the call."""
+    rig.start()
+    with holding(rig, "one"):
+        message = rig.send_task("calls_another", {"customer": "one"})
+        rig.wait_idle()
+        assert rig.result(message) == "in progress"
+    assert rig.answered("one", "in_progress") == 1
+
+
 def test_a_killed_worker_under_early_acknowledgement_is_listed(rig: CeleryRig) -> None:
     rig.start(lease=2)
     rig.stage.hold("lost", "inside")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import pika
 import pytest
+from botocore.exceptions import ClientError
 from tests.adapters.brokers import Rabbit
 from tests.adapters.sqs_servers import SqsServer
 from tests.relay.brokers import NATS, Broker, Redis
@@ -27,6 +29,7 @@ from tests.support.waiting import until
 from semel.errors import MessageUnfit
 from semel.relay import Message, ToCelery, ToNATS, ToRabbitMQ, ToSidekiq, ToSQS
 from semel.relay.targets.sidekiq import jid
+from semel.relay.targets.sqs import group
 
 ROOT = Path(__file__).parents[2]
 
@@ -285,6 +288,55 @@ def test_sqs(database_url: str, sqs: SqsServer, fifo: bool) -> None:
             == each["MessageAttributes"]["semel-message-id"]["StringValue"]
             for each in got
         )
+
+
+class _Troubled:
+    """A client that SQS first throttles, and whose entries then fail inside SQS now and then."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def send_message_batch(self, **call: Any) -> Any:
+        self.calls += 1
+        if self.calls <= 3:
+            told = {"Error": {"Code": "RequestThrottled"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+            raise ClientError(told, "SendMessageBatch")
+        if self.calls > 6:
+            return self.client.send_message_batch(**call)
+        first, *others = call["Entries"]
+        answer = self.client.send_message_batch(**call | {"Entries": others}) if others else {}
+        failed = {"Id": first["Id"], "Code": "InternalError", "SenderFault": False}
+        return {**answer, "Failed": [*answer.get("Failed", []), failed]}
+
+
+def test_sqs_that_is_in_trouble_charges_no_message(database_url: str, sqs: SqsServer) -> None:
+    app = make_app(database_url)
+    queue_url = sqs.create_queue()
+    app.enqueue_many([app.jobs["note"].using(max_attempts=1).new(n) for n in range(10)])
+    troubled = _Troubled(sqs.client())
+    target = ToSQS(queue_url, lambda: troubled, threads=1)
+    figures = asyncio.run(drained(app, target, retry=QUICK))
+    assert (figures.refused, figures.failed) == (0, 0)
+    assert troubled.calls > 6
+    assert {row[2:4] for row in jobs(database_url)} == {("done", 1)}
+
+
+def test_sqs_takes_any_ordering_key_as_a_group(database_url: str, sqs: SqsServer) -> None:
+    app = make_app(database_url)
+    keys = ["plain-1", "M\u00fcller & S\u00f6hne", "k" * 200, "a\x01b"]
+    for key in keys:
+        app.jobs["note"].using(ordering_key=key).enqueue(1, key)
+    queue_url = sqs.create_queue(fifo=True)
+    figures = asyncio.run(drained(app, ToSQS(queue_url, sqs.client), retry=QUICK))
+    assert (figures.sent, figures.refused) == (4, 0)
+    groups = [group(key) for key in keys]
+    assert groups[0] == "plain-1"
+    assert all(re.fullmatch("[!-~]{1,128}", each) for each in groups), "what AWS documents"
+    assert len(set(groups)) == 4
 
 
 def _body(message: Message) -> str:

@@ -202,6 +202,51 @@ def test_a_broker_that_is_away_costs_no_attempt(database_url: str, redis: Redis)
     assert len(redis.read()) == 300
 
 
+def test_a_broker_that_takes_nothing_for_now_costs_no_attempt(database_url: str, redis: Redis) -> None:
+    """A full Redis, or a replica after a failover, refuses every message alike."""
+    import redis as client
+
+    app = make_app(database_url)
+    app.enqueue_many([app.jobs["note"].using(max_attempts=1).new(number) for number in range(30)])
+
+    async def go() -> None:
+        async with relaying(app, ToSidekiq(redis.url, KNOWN), retry=QUICK) as running:
+            figures = running.figures["out"]
+            await comes_true(lambda: figures.connections >= 4, "it was tried several times")
+            assert figures.failed == figures.refused == 0
+            assert {row[2] for row in jobs(database_url)} <= {"pending", "running"}
+            connection.config_set("maxmemory", 0)
+            async with asyncio.timeout(60):
+                await running.drain()
+
+    with client.Redis(port=redis.port) as connection:
+        connection.config_set("maxmemory", 1)
+        try:
+            asyncio.run(go())
+        finally:
+            connection.config_set("maxmemory", 0)
+    assert {row[2:4] for row in jobs(database_url)} == {("done", 1)}
+    assert len(redis.read()) == 30
+
+
+def test_a_queue_s_key_that_is_no_list_is_the_matter_of_its_messages(database_url: str, redis: Redis) -> None:
+    import redis as client
+
+    app = make_app(database_url)
+    app.enqueue_many([app.jobs["note"].new(1), app.jobs["unknown"].using(max_attempts=1).new(2)])
+    target = ToSidekiq(
+        redis.url,
+        KNOWN | {"unknown": "X"},
+        queue=lambda message: "default" if message.kind == "note" else "odd",
+    )
+    with client.Redis(port=redis.port) as connection:
+        connection.set("queue:odd", "a string")
+        figures = asyncio.run(drained(app, target, retry=QUICK))
+        connection.delete("queue:odd")
+    assert (figures.sent, figures.failed) == (1, 1)
+    assert 1 in [each.number for each in redis.read()]
+
+
 def test_the_oldest_and_the_summary(database_url: str, redis: Redis) -> None:
     app = make_app(database_url)
     app.jobs["note"].enqueue(1)

@@ -56,6 +56,11 @@ Databases::URLS.each_key do |dialect|
       expect(once.operation("charge", key: key) { 1 }).to eq(1)
     end
 
+    it "says so where ActiveRecord::Rollback undid a Row: it is not a success" do
+      expect { credit { raise ActiveRecord::Rollback } }.to raise_error(Semel::ConfigurationError, /Rollback/)
+      expect([model.count, credit, model.count]).to eq([0, "credited", 1])
+    end
+
     it "writes a Row in one commit with the models" do
       expect([credit, credit]).to eq(%w[credited credited])
       expect([model.count, state]).to eq([1, "completed acted"])

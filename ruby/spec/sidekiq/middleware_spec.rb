@@ -106,6 +106,38 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       Sidekiq.configure_client { |config| config.client_middleware { |chain| chain.remove watcher } }
     end
 
+    # Client middleware that stops each job, as gems for unique jobs do.
+    def stopping_all
+      made = Class.new { define_method(:call) { |*| false } }
+      Sidekiq.configure_client { |config| config.client_middleware { |chain| chain.add made } }
+      yield
+    ensure
+      Sidekiq.configure_client { |config| config.client_middleware { |chain| chain.remove made } }
+    end
+
+    def in_progress(made, arguments)
+      deliver(made, arguments)
+      stored.change(key, state: "'claimed'", outcome: "NULL", completed_at: "NULL", token: "'x'")
+    end
+
+    it "loses none that client middleware stops: this message is all that there is" do
+      made = charging(lease: 30)
+      in_progress(made, [key, 5])
+      stopping_all { expect(deliver(made, [key, 5], retry_count: 3)).to be_nil }
+      (item, at), = scheduled
+      expect(item).to include("jid" => jid, "retry_count" => 3, "args" => [key, 5], "queue" => "default")
+      expect(at - Time.now.to_f).to be_between(25, 40)
+    end
+
+    it "never stores an argument readable that was encrypted" do
+      made = charging(lease: 30)
+      in_progress(made, [key, 5])
+      stopping_all { expect { deliver(made, [key, 5], encrypt: true) }.to raise_error(Semel::InProgress) }
+      stored.change(key, state: "'completed'", outcome: "'acted'", completed_at: "now()")
+      expect { deliver(made, [key, 6], encrypt: true) }.to raise_error(Semel::PayloadMismatch)
+      expect([scheduled, dead]).to eq([[], []])
+    end
+
     it "returns where it is held or abandoned" do
       made = charging { raise IOError, "lost the answer" }
       expect { deliver(made, [key, 5]) }.to raise_error(IOError)

@@ -15,7 +15,7 @@ from semel.core.decide import Raised, Settlement, decide
 from semel.core.retry import RetryPolicy
 from semel.core.settings import Settings
 from semel.core.states import Status
-from semel.errors import BrokerUnreachable
+from semel.errors import BrokerUnavailable, BrokerUnreachable
 from semel.queue.worker.board import Board, Ending, Held
 from semel.queue.worker.outcomes import log_lost, to_detail
 from semel.relay.connecting import Connecting, said
@@ -132,9 +132,10 @@ class Forwarding:
             return
         self._broken = sender
         self._connecting.give_up(sender, said(error))
-        self._careful = max(self._careful, len(self._sending))
-        if len(self._sending) == 1:
-            self._blamed[next(iter(self._sending))] = error
+        if not isinstance(error, BrokerUnavailable):
+            self._careful = max(self._careful, len(self._sending))
+            if len(self._sending) == 1:
+                self._blamed[next(iter(self._sending))] = error
         for task in self._sending.values():
             if task is not asyncio.current_task():
                 task.cancel()

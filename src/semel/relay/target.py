@@ -19,7 +19,8 @@ class Sender(Protocol):
     async def send(self, message: Message) -> None:
         """Return when the broker has confirmed that it keeps the message, not before.
 
-        Raises `MessageRefused` where it does not take this one, `BrokerUnreachable` where nobody knows whether it has it.
+        Raises `MessageRefused` where it does not take this one, `BrokerUnreachable` where nobody knows whether it has it, and
+        `BrokerUnavailable` where it takes none for now, whatever the message is: that is never charged to the message.
         """
         ...
 

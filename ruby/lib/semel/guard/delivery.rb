@@ -38,6 +38,7 @@ module Semel
       # that what was written about it stays.
       def run_row(on, &block)
         unacted = result = nil
+        ended = false
         @ending.masked do
           @place.transaction(@declaration.job_type, on) do |session, connection|
             @ending.session = session
@@ -48,7 +49,10 @@ module Semel
             else
               unacted = [request, begun]
             end
+            ended = true
           end
+          raise rolled_back unless ended
+
           unacted ? @answers.tell(*unacted) : result
         end
       rescue LockBusy
@@ -179,6 +183,13 @@ module Semel
       def left
         ConfigurationError.new("#{@declaration.job_type} left its block by return, break or throw.",
                                remedy: "Leave it by next; for an outside effect also after op.done.")
+      end
+
+      # ActiveRecord ends its transaction block silently where the caller's code raises this.
+      def rolled_back
+        ConfigurationError.new("#{@declaration.job_type} was rolled back by ActiveRecord::Rollback.",
+                               holds: "Nothing of it is stored, and it counts as not done.",
+                               remedy: "Raise another exception; or give on: a connection in your own transaction.")
       end
 
       def ending_thread?

@@ -31,9 +31,9 @@ module Semel
       def translate(job)
         yield
       rescue InProgress => e # and Busy
-        push_again(job, e.retry_after, e.code)
+        push_again(job, e.retry_after, e)
       rescue ClaimLost => e
-        push_again(job, ASK_AGAIN, e.code)
+        push_again(job, ASK_AGAIN, e)
       rescue Held, Abandoned => e
         @logger.warn("#{job["class"]} #{job["jid"]}: #{e.message}")
         nil
@@ -44,16 +44,26 @@ module Semel
       private
 
       # The same job with its retry count, later: it asks the record again. Client middleware sees it, as it does the
-      # first time.
-      def push_again(job, seconds, why)
+      # first time; but one that stops it would lose it, and this message is all that there is.
+      def push_again(job, seconds, answer)
         wait = [[seconds, LEAST_WAIT].max * rand(1.0..1.2), MOST_WAIT].min
-        ::Sidekiq::Client.push(job.merge("at" => Time.now.to_f + wait))
-        @logger.info("#{job["class"]} #{job["jid"]}: pushed again in #{wait.round(2)} s: #{why}")
+        later = Time.now.to_f + wait
+        ::Sidekiq::Client.push(job.merge("at" => later)) || past_middleware(job, later, answer)
+        @logger.info("#{job["class"]} #{job["jid"]}: pushed again in #{wait.round(2)} s: #{answer.code}")
         nil
+      end
+
+      def past_middleware(job, later, answer)
+        raise answer if job["encrypt"] # it would be stored readable; Sidekiq's retry has it as it came
+
+        @logger.warn("#{job["class"]} #{job["jid"]}: client middleware stopped it: pushed past it")
+        ::Sidekiq::ScheduledSet.new.schedule(later, job.except("at"))
       end
 
       # It never succeeds by being tried again: to the dead set, where a person sees why. Death handlers are told.
       def bury(job, error)
+        raise error if job["encrypt"] # it would be stored readable; Sidekiq's retry has it as it came
+
         told = job.merge("error_class" => error.class.name, "error_message" => error.message,
                          "failed_at" => now_as_sidekiq_does)
         @logger.error("#{job["class"]} #{job["jid"]}: dies: #{error.message}")

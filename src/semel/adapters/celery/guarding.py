@@ -72,7 +72,7 @@ def wrap(guarding: Guarding, function: Callable[..., Any], *, bound: bool) -> Ca
     guarded = guarding.guard(inner, filled_in=int(bound))
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        return deliver(guarded, current_task, args, kwargs, ())
+        return deliver(guarded, _task_of(guarded), args, kwargs, ())
 
     def run_bound(task: Task, /, *args: Any, **kwargs: Any) -> Any:
         return deliver(guarded, task, args, kwargs, (task,))
@@ -93,12 +93,22 @@ def deliver(guarded: Guarded[..., Any], task: Any, args: Any, kwargs: Any, leadi
     request = task.request if task else None
     if request is None or request.called_directly or request.is_eager:
         return guarded.run(args, kwargs, leading=leading)
-    kept = keep(task, args, kwargs)
+    kept = keep(task)
     message = None if kept is None else to_message(ADAPTER, **kept)
     try:
         return guarded.run(args, kwargs, message=message, leading=leading)
     except SemelError as error:
         translate(task, error, kept)
+
+
+def _task_of(guarded: Guarded[..., Any]) -> Any:
+    """The task that runs this function for a message; None where the code of another task called it."""
+    if not current_task:
+        return None
+    found = find_guarded(current_task)
+    if found is None and not any(find_guarded(each) is guarded for each in current_task.app.tasks.values()):
+        return current_task  # a decorator without functools.wraps hides it
+    return current_task if found is guarded else None
 
 
 def find_guarded(task: Task) -> Guarded[..., Any] | None:

@@ -21,17 +21,16 @@ _OF_ONE_DELIVERY: Final = frozenset({"redelivered", "is_eager", "countdown", "et
 Kept = dict[str, Any]
 
 
-def keep(task: Task, args: Any, kwargs: Any) -> Kept | None:
+def keep(task: Task) -> Kept | None:
     """The message that the task runs for, as the record keeps it; None where it cannot be written down.
 
+    With the message's own arguments: what stands above the guard may have made others of them, such as Pydantic's models.
     Made before the function is called, which may change what it was given.
     """
     request = task.request
     ignore_result = vars(request).get("ignore_result")
     signature = task.signature_from_request(
         request,
-        args,
-        kwargs,
         retries=request.retries,
         ignore_result=task.ignore_result if ignore_result is None else ignore_result,
     )
@@ -40,12 +39,19 @@ def keep(task: Task, args: Any, kwargs: Any) -> Kept | None:
         for name, value in signature.options.items()
         if value is not None and name not in _OF_ONE_DELIVERY
     }
-    serializer = task.serializer or task.app.conf.task_serializer
-    try:
-        call = _pack([list(args), dict(kwargs), options], serializer)
-    except SerializationError:
-        return None
-    return {"task": task.name, "id": request.id, "serializer": serializer, **call}
+    for serializer in _serializers(task):
+        try:
+            call = _pack([list(request.args or ()), dict(request.kwargs or {}), options], serializer)
+        except SerializationError:
+            continue
+        return {"task": task.name, "id": request.id, "serializer": serializer, **call}
+    return None
+
+
+def _serializers(task: Task) -> list[str]:
+    """The task's own, then what else its worker accepts: the message came in one of these."""
+    accepted = [registry.type_to_name.get(each, each) for each in task.app.conf.accept_content]
+    return list(dict.fromkeys([task.serializer or task.app.conf.task_serializer, *accepted]))
 
 
 def publish(app: Celery, kept: Mapping[str, Any], **changes: Any) -> None:

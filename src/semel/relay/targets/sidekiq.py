@@ -10,13 +10,15 @@ from typing import Any
 
 import msgspec
 
-from semel.errors import BrokerUnreachable, MessageRefused, MessageUnfit
+from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused, MessageUnfit
 from semel.relay.connecting import said
 from semel.relay.message import Message, Name, name_for
 from semel.relay.target import Sender
 from semel.relay.targets.threaded import Answers, ThreadedSender
 
 _BATCH = 100
+_OF_THE_MESSAGE = ("WRONGTYPE", "string exceeds maximum", "invalid bulk length")
+"""Redis's words for what another message would not meet: the key of its queue is no list, it is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,8 @@ class ToSidekiq:
         refused: Exception | None = None
         try:
             pipeline.execute()
-        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-            refused = BrokerUnreachable(f"Redis: {said(error)}")
-        except redis.RedisError as error:  # such as a full memory, or a replica
-            refused = MessageRefused(f"Redis refuses: {said(error)}")
+        except (redis.RedisError, OSError) as error:
+            refused = _meaning(error, alone=len(pushed) == 1)
         for place in pushed:
             answers[place] = refused
         return answers
@@ -107,6 +107,15 @@ class ToSidekiq:
 
     def __str__(self) -> str:
         return "Sidekiq (Redis)"
+
+
+def _meaning(error: Exception, *, alone: bool) -> Exception:
+    """A full memory, a replica, a disk that cannot be written and the like say nothing about the messages."""
+    if not any(each in str(error) for each in _OF_THE_MESSAGE):
+        return BrokerUnavailable(f"Redis: {said(error)}")
+    if alone:
+        return MessageRefused(f"Redis refuses: {said(error)}")
+    return BrokerUnreachable(f"Redis refuses one of several: {said(error)}")  # each is then sent alone
 
 
 def jid(message: Message) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from semel.errors import BrokerUnreachable, MessageRefused
+from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused
 from semel.relay.connecting import said
 from semel.relay.message import Message
 from semel.relay.target import Sender
@@ -16,6 +18,14 @@ _BATCH: Final = 10
 """Entries that SQS takes in one call."""
 _MOST_BYTES: Final = 250_000
 """Of bodies and attributes in one call: under the 262,144 that every SQS takes."""
+
+_GROUP: Final = re.compile(r"[!-~]{1,128}")
+_UNSTORABLE: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What SQS takes in no attribute."""
+_OF_THE_QUEUE: Final = re.compile(
+    "Throttl|TooMany|LimitExceeded|Denied|Expired|Kms|KMS|QueueDoesNotExist|NonExistentQueue"
+)
+"""Codes that say nothing about a message, whatever their status."""
 
 
 def _plain(message: Message) -> str:
@@ -82,20 +92,15 @@ class ToSQS:
         try:
             response = client.send_message_batch(QueueUrl=self.queue_url, Entries=list(batch))
         except ClientError as error:
-            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-            kind = MessageRefused if 400 <= status < 500 and len(batch) == 1 else BrokerUnreachable
-            answers_for: Exception = kind(f"SQS: {said(error)}")
+            answers_for = _meaning(error, alone=len(batch) == 1)
         except (BotoCoreError, OSError) as error:
-            answers_for = BrokerUnreachable(f"SQS: {said(error)}")
+            answers_for = BrokerUnavailable(f"SQS: {said(error)}")
         else:
             sent = {int(entry["Id"]) for entry in response.get("Successful", [])}
             why = {int(entry["Id"]): entry for entry in response.get("Failed", [])}
             for place in places:
                 if place not in sent:
-                    entry = why.get(place, {})
-                    answers[place] = MessageRefused(
-                        f"SQS refused the message: {entry.get('Code', 'no answer')} {entry.get('Message', '')}".rstrip()
-                    )
+                    answers[place] = _refusal(why.get(place))
             return
         for place in places:
             answers[place] = answers_for
@@ -103,15 +108,43 @@ class ToSQS:
     def entry(self, message: Message) -> dict[str, Any]:
         """The entry of a batch, without its place in it."""
         attributes = {
-            name: {"DataType": "String", "StringValue": value} for name, value in message.headers.items()
+            name: {"DataType": "String", "StringValue": _UNSTORABLE.sub("\ufffd", value)}
+            for name, value in message.headers.items()
         }
         entry: dict[str, Any] = {"MessageBody": self.body(message), "MessageAttributes": attributes}
         if self.queue_url.endswith(".fifo"):
-            entry |= {"MessageGroupId": message.key or message.id, "MessageDeduplicationId": message.id}
+            entry |= {
+                "MessageGroupId": group(message.key or message.id),
+                "MessageDeduplicationId": message.id,
+            }
         return entry
 
     def __str__(self) -> str:
         return f"SQS ({self.queue_url.rsplit('/', 1)[-1]})"
+
+
+def group(key: str) -> str:
+    """The message group of an ordering key: the key itself where SQS takes it as one, else its hash."""
+    return key if _GROUP.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()
+
+
+def _meaning(error: Any, *, alone: bool) -> Exception:
+    """What a call that SQS did not carry out says about the messages in it: often nothing."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    if status in (401, 403, 429) or status >= 500 or _OF_THE_QUEUE.search(code):
+        return BrokerUnavailable(f"SQS: {said(error)}")
+    return (MessageRefused if alone else BrokerUnreachable)(f"SQS: {said(error)}")
+
+
+def _refusal(entry: dict[str, Any] | None) -> Exception:
+    """What one entry's refusal says. Without an answer nobody knows whether SQS has it."""
+    if entry is None:
+        return BrokerUnreachable("SQS: the response says nothing of the message.")
+    told = f"{entry.get('Code', '')} {entry.get('Message', '')}".strip()
+    if not entry.get("SenderFault", True) or _OF_THE_QUEUE.search(str(entry.get("Code", ""))):
+        return BrokerUnavailable(f"SQS: {told}")
+    return MessageRefused(f"SQS refused the message: {told}")
 
 
 def _size(entry: dict[str, Any]) -> int:

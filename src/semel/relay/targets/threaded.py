@@ -101,7 +101,9 @@ class ThreadedSender(Generic[Connection]):
                     return wanted
 
     def _answer(self, batch: Sequence[tuple[Message, asyncio.Future[None]]], answers: Answers) -> None:
-        for (_, future), answer in zip(batch, answers, strict=True):
+        """The confirmed first: an error may end the connection, and what is not settled by then is sent again."""
+        pairs = sorted(zip(batch, answers, strict=True), key=lambda pair: pair[1] is not None)
+        for (_, future), answer in pairs:
             _settle(future, answer)
 
     def _later(self, call: Callable[..., object], *arguments: object) -> None:
