@@ -275,7 +275,7 @@ def test_a_person_abandons(rig: Rig) -> None:
     message = _hold(rig, name)
     _decide(rig, name, "abandon")
     rig.send_again(message)
-    rig.wait_answered(name, "repeat")
+    rig.wait_answered(name, "abandoned")
     assert rig.state(name) == "completed abandoned"
     assert rig.stage.effects[name] == 1
 
