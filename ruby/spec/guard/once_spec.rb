@@ -260,11 +260,10 @@ Databases::URLS.each_key do |dialect|
     end
 
     it "keeps the lease where it is to be extended, no longer than longest_run" do
-      once.operation("charge-order", key: key, lease: 0.6, longest_run: 60, extend: true) do
-        3.times do
-          sleep(0.4)
-          expect { once.operation("charge-order", key: key) { 0 } }.to raise_error(Semel::InProgress)
-        end
+      revision = -> { stored.record(key)[:revision].to_i }
+      once.operation("charge-order", key: key, lease: 1.5, longest_run: 60, extend: true) do
+        sleep(0.01) until revision.call >= 5 # four times, each after a third of the lease
+        expect { once.operation("charge-order", key: key) { 0 } }.to raise_error(Semel::InProgress)
       end
       expect(state).to eq("completed acted")
       expect(stored.events(key)).to eq([])

@@ -138,6 +138,18 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       expect([scheduled, dead]).to eq([[], []])
     end
 
+    it "raises the answer in tests that run jobs where they are pushed" do
+      require "sidekiq/testing"
+      Sidekiq::Testing.disable!
+      made = charging
+      deliver(made, [key, 5])
+      stored.change(key, state: "'claimed'", outcome: "NULL", completed_at: "NULL", token: "'x'")
+      Sidekiq::Testing.inline! { expect { deliver(made, [key, 5]) }.to raise_error(Semel::InProgress) }
+      expect(deliver(made, [key, 5])).to be_nil
+    ensure
+      Sidekiq::Testing.disable!
+    end
+
     it "returns where it is held or abandoned" do
       made = charging { raise IOError, "lost the answer" }
       expect { deliver(made, [key, 5]) }.to raise_error(IOError)

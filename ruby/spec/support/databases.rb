@@ -19,8 +19,8 @@ module Databases
       "sqlite" => { operations: "semel_operations", events: "semel_operation_events", key: "CAST(key AS TEXT)",
                     ago: ->(seconds) { "(julianday('now') - 2440587.5) * 86400.0 - (#{seconds})" } }
     }.freeze
-    COLUMNS = %w[state outcome claim claims unsure takeovers looks extra_used reference generation result last_error message
-                 label key_version].freeze
+    COLUMNS = %w[state outcome revision claim claims unsure takeovers looks extra_used reference generation result last_error
+                 message label key_version].freeze
 
     def initialize(url)
       @source = Semel::Store::Sources.find(url)

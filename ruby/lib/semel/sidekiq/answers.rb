@@ -46,11 +46,18 @@ module Semel
       # The same job with its retry count, later: it asks the record again. Client middleware sees it, as it does the
       # first time; but one that stops it would lose it, and this message is all that there is.
       def push_again(job, seconds, answer)
+        raise answer if runs_at_once?
+
         wait = [[seconds, LEAST_WAIT].max * rand(1.0..1.2), MOST_WAIT].min
         later = Time.now.to_f + wait
         ::Sidekiq::Client.push(job.merge("at" => later)) || past_middleware(job, later, answer)
         @logger.info("#{job["class"]} #{job["jid"]}: pushed again in #{wait.round(2)} s: #{answer.code}")
         nil
+      end
+
+      # In tests that run what is pushed where it is pushed, the job would run again and again.
+      def runs_at_once?
+        defined?(::Sidekiq::Testing) && ::Sidekiq::Testing.inline?
       end
 
       def past_middleware(job, later, answer)

@@ -77,7 +77,9 @@ module Semel
 
       def mysql(**options)
         require "mysql2"
-        Mysql2::Client.new(connect_timeout: 10, **options, encoding: "utf8mb4", reconnect: false)
+        client = Mysql2::Client.new(connect_timeout: 10, **options, encoding: "utf8mb4", reconnect: false)
+        client.automatic_close = false # a forked process does not end its parent's connection
+        client
       rescue Mysql2::Error => e
         raise Faults.ended(e)
       end
