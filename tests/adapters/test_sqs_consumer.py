@@ -224,6 +224,28 @@ def test_what_nobody_can_read_goes_to_the_dead_letters(
     assert effects.happened == [f"beside {body}"]
 
 
+def test_the_largest_message_still_goes_to_the_dead_letters(server: SqsServer, charge: Any) -> None:
+    """The reason beside it would make it larger than SQS takes, at each try."""
+    queue = Queue.on(server, dead_letters_after=5)
+    client = Noting(queue.client)
+    most = 262_144
+
+    def refuse(request: dict[str, Any]) -> None:
+        named = request.get("MessageAttributes", {}).items()
+        size = len(request["MessageBody"]) + sum(
+            len(name) + len(each["DataType"]) + len(each["StringValue"]) for name, each in named
+        )
+        if size > most:
+            raise OSError("as AWS documents it: the message must be shorter than 262144 bytes")
+
+    client.before["send_message"] = refuse
+    with consuming(make_consumer(queue, charge, client=client)):
+        queue.send("x" * most)
+        assert queue.letters is not None
+        until(lambda: sum(queue.letters.counts()) == 1, "it is among the dead letters")
+        queue.wait_empty()
+
+
 def test_without_dead_letters_it_is_left_and_said(
     server: SqsServer, charge: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -244,6 +244,9 @@ def test_a_queue_s_key_that_is_no_list_is_the_matter_of_its_messages(database_ur
         figures = asyncio.run(drained(app, target, retry=QUICK))
         connection.delete("queue:odd")
     assert (figures.sent, figures.failed) == (1, 1)
+    why = jobs(database_url)[1][4]
+    assert "WRONGTYPE" in why
+    assert "LPUSH" not in why, "nothing of the job's arguments"
     assert 1 in [each.number for each in redis.read()]
 
 

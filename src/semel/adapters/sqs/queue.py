@@ -16,6 +16,8 @@ from semel.errors import BrokerUnreachable, SemelError
 BATCH: Final = 10
 """The most that one call takes."""
 _MOST_ATTRIBUTES: Final = 10
+_MOST_BYTES: Final = 262_144
+"""Of body and attributes together: what every SQS takes. A larger message is copied as it is."""
 _UNSTORABLE: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REFUSED: Final = "semel-refused"
 """The attribute of a copy in the dead-letter queue that says why it is there."""
@@ -119,8 +121,12 @@ class Queue:
         if arn is None:
             return False
         attributes: dict[str, Any] = {name: dict(each) for name, each in message.message_attributes.items()}
-        if len(attributes) < _MOST_ATTRIBUTES:
-            attributes[REFUSED] = {"DataType": "String", "StringValue": _storable(why)[:1000]}
+        said = {"DataType": "String", "StringValue": _storable(why)[:1000]}
+        if (
+            len(attributes) < _MOST_ATTRIBUTES
+            and _size(message.body, attributes | {REFUSED: said}) <= _MOST_BYTES
+        ):
+            attributes[REFUSED] = said
         send(
             self.client,
             self._url(arn),
@@ -160,6 +166,15 @@ def send(
     if url.endswith(".fifo"):
         more |= {"MessageGroupId": group or "semel", "MessageDeduplicationId": deduplication}
     return str(client.send_message(QueueUrl=url, MessageBody=body, **more)["MessageId"])
+
+
+def _size(body: str, attributes: Mapping[str, Mapping[str, Any]]) -> int:
+    """As SQS counts: the body, and of each attribute its name, type and value."""
+    size = len(body.encode())
+    for name, each in attributes.items():
+        value = each.get("BinaryValue") or str(each.get("StringValue", "")).encode()
+        size += len(name.encode()) + len(str(each.get("DataType", "")).encode()) + len(value)
+    return size
 
 
 def _refused(told: Mapping[str, Any]) -> dict[int, Refusal]:

@@ -111,11 +111,14 @@ class ToSidekiq:
 
 def _meaning(error: Exception, *, alone: bool) -> Exception:
     """A full memory, a replica, a disk that cannot be written and the like say nothing about the messages."""
-    if not any(each in str(error) for each in _OF_THE_MESSAGE):
-        return BrokerUnavailable(f"Redis: {said(error)}")
+    told = said(error).rpartition("of pipeline caused error: ")[
+        2
+    ]  # before that the client shows a part of the job
+    if not any(each in told for each in _OF_THE_MESSAGE):
+        return BrokerUnavailable(f"Redis: {told}")
     if alone:
-        return MessageRefused(f"Redis refuses: {said(error)}")
-    return BrokerUnreachable(f"Redis refuses one of several: {said(error)}")  # each is then sent alone
+        return MessageRefused(f"Redis refuses: {told}")
+    return BrokerUnreachable(f"Redis refuses one of several: {told}")  # each is then sent alone
 
 
 def jid(message: Message) -> str:
