@@ -153,12 +153,12 @@ class RabbitMQ(Broker):
 
     def kill(self) -> None:
         super().kill()
-        subprocess.run(  # else the name of the dead node stays taken for a while
-            ["epmd", "-port", self._environment["ERL_EPMD_PORT"], "-kill"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-        )
+        command = ["epmd", "-port", self._environment["ERL_EPMD_PORT"], "-kill"]
+        ends = time.monotonic() + 10
+        while not nobody_listens(int(self._environment["ERL_EPMD_PORT"])) and time.monotonic() < ends:
+            # It refuses as long as it lists the dead node, whose name would stay taken.
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            time.sleep(0.05)
 
     def prepare(self) -> None:
         with self.channel() as channel:
