@@ -101,11 +101,23 @@ def test_many(here: Command, inbox: Inbox) -> None:
     dry = here("held", "abandon", "--job-type", "mail", "--reason", "late", "--dry-run")
     assert dry.out == "3 operations match; nothing was changed.\n"
     many = here("held", "abandon", "--job-type", "mail", "--reason", "late", "--json").json()
-    assert many == {"matched": 3, "changed": 3, "unsent": 0, "left": [], "dry_run": False}
+    assert many == {"matched": 3, "changed": 3, "unsent": 0, "unsent_why": [], "left": [], "dry_run": False}
     assert inbox.get(other).operation.state is State.HELD
     rest = here("held", "redo", "--all", "--reason", "not there")
     assert rest.out.splitlines()[0] == "1 of 1 operations: redo."
     assert "not sent again" in rest.out
+
+
+def test_a_redo_names_the_option_that_it_lacks(here: Command, inbox: Inbox) -> None:
+    for _ in range(2):
+        inbox.make("held", message=to_message("celery", task="shop.charge"))
+    inbox.make("held", message=to_message("sidekiq", jid="b4a577"))
+    many = here("held", "redo", "--all", "--reason", "not there").out.splitlines()
+    assert many[1] == "Released, but not sent again: 3. In 10 minutes: semel operations stale"
+    assert [line.partition(", and ")[2].partition(" was")[0] for line in many[2:]] == [
+        "no --sidekiq URL",
+        "no --celery MODULE:APP",
+    ], many
 
 
 def test_find_by_label_and_key(here: Command, inbox: Inbox) -> None:

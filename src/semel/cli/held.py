@@ -375,13 +375,16 @@ def _report_one(resolved: Resolved, *, as_json: bool) -> None:
 def _report_many(many: ManyResolved, task: _Task) -> None:
     if task.as_json:
         shown = {"matched": many.matched, "changed": many.changed, "unsent": many.unsent}
-        print_json(shown | {"left": list(many.left), "dry_run": task.dry_run})
+        why = {"unsent_why": list(many.unsent_why), "left": list(many.left)}
+        print_json(shown | why | {"dry_run": task.dry_run})
         return
     if task.dry_run:
         typer.echo(f"{many.matched:,} operations match; nothing was changed.")
         return
     typer.echo(f"{many.changed:,} of {many.matched:,} operations: {task.act}.")
     if many.unsent:
-        typer.echo(f"{many.unsent:,} of them were not sent again: see semel operations stale in 10 minutes.")
+        typer.echo(f"Released, but not sent again: {many.unsent:,}. In 10 minutes: semel operations stale")
+    for reason in many.unsent_why:
+        typer.echo(f"Not sent: {reason}")
     for reason in many.left:
         typer.echo(f"Left: {reason}")

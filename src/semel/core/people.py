@@ -60,4 +60,5 @@ def _state_forbids(record: Record, act: Act, waiting: float) -> str | None:
             return f"it is completed ({record.outcome})"
         case State.RELEASED if waiting >= UNCLAIMED.total_seconds():
             return None
-    return f"it was released {waiting:.0f} s ago and waits for its next delivery"
+    left = UNCLAIMED.total_seconds() - waiting
+    return f"it was released {waiting:.0f} s ago and waits for its next delivery (a redo: in {left:.0f} s)"

@@ -223,7 +223,13 @@ def _unknown(message: Any) -> str:
     if job_id is not None:
         return f"Its job is in another database: run it again there (semel job retry {job_id})."
     adapter = message.get("adapter") if isinstance(message, dict) else None
-    return f"Its message came by {adapter}, which cannot be sent to from here: send it again yourself."
+    why, or_else = "which cannot be sent to from here", ""
+    match adapter:
+        case "celery":
+            why, or_else = "and no --celery MODULE:APP was given", ", or redo it with that in 10 minutes"
+        case "sidekiq":
+            why, or_else = "and no --sidekiq URL was given", ", or redo it with that in 10 minutes"
+    return f"Its message came by {adapter}, {why}: send it again yourself{or_else}."
 
 
 def _not_so(operation_id: int, act: Act, answer: Refused | None, done_to: str = "") -> NotFound | WrongState:

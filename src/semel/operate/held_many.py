@@ -36,6 +36,8 @@ class ManyResolved:
     changed: int = 0
     unsent: int = 0
     """Released, but to be sent again by somebody: their messages are not kept, or could not be sent."""
+    unsent_why: tuple[str, ...] = field(default=())
+    """Why those were not sent, each reason once; at most 20 of them."""
     left: tuple[str, ...] = field(default=())
     """Why some were left as they were; at most 20 of them."""
 
@@ -61,8 +63,9 @@ def decide_many(
     matched, newest = run(count_operations(chosen), session)
     if dry_run or not matched:
         return ManyResolved(matched)
-    changed, unsent, left = 0, 0, 0
+    changed, left = 0, 0
     reasons: list[str] = []
+    unsent: list[str] = []
     for one in _each(session, chosen, newest + 1):
         decision = Decision(
             operation_id=one.id,
@@ -79,10 +82,10 @@ def decide_many(
             reasons += [resolved] if left <= 20 else []
             continue
         changed += 1
-        unsent += resolved.sent is False
+        unsent += [resolved.note] if resolved.sent is False else []
         if progress is not None:
             progress(changed, matched)
-    return ManyResolved(matched, changed, unsent, tuple(reasons))
+    return ManyResolved(matched, changed, len(unsent), tuple(dict.fromkeys(unsent))[:20], tuple(reasons))
 
 
 def purge_operations(

@@ -43,7 +43,8 @@ def connection_string(url: str, **extra: str) -> str:
     except psycopg.ProgrammingError as error:
         raise ConfigurationError(
             f"This is not a PostgreSQL URL: {str(error).strip()}.",
-            remedy="Write it like postgresql://user:password@host:5432/database",
+            remedy="Write it like postgresql://user:password@host:5432/database. "
+            "For the guard's tables on MariaDB or SQLite: semel migration sql --only guard --dialect mysql (or sqlite)",
         ) from error
     said = {key: str(value) for key, value in given.items()}
     return make_conninfo(**(dict(_DEFAULTS) | extra | said | {"client_encoding": "UTF8"}))
