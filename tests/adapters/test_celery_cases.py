@@ -207,7 +207,7 @@ def test_c09_a_tick_killed_by_its_hard_limit_stops_no_other(make_rig: MakeRig) -
     rig.send_again(first)
     rig.wait_answered("tick-1", "held")
     rig.stage.release("tick-1", "inside")
-    assert "its worker" in "".join(rig._log(worker) for worker in rig.workers), (
+    assert "after the point of no return" in "".join(rig._log(worker) for worker in rig.workers), (
         "the skip has its reason in the log"
     )
 

@@ -221,7 +221,7 @@ def test_what_is_kept_is_what_is_published(
         )
     )
     try:
-        kept = keep(app.tasks["any"], [1], kwargs)
+        kept = keep(app.tasks["any"])
     finally:
         anything.pop_request()
     assert kept is not None

@@ -17,7 +17,7 @@ __all__ = ["make_database"]
 
 @pytest.fixture
 def rig(request: pytest.FixtureRequest, make_database: Callable[[str], Any], tmp_path: Path) -> Iterator[Rig]:
-    """It looks for messages past the time-out ten seconds after its start, then every 100: they must be past it by then."""
+    """A short time-out: a worker is started when the messages of a killed one are past it."""
     python = older_python()
     setup = {"visibility": 5}
     with redis_rig(

@@ -58,6 +58,8 @@ def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
         text=True,
         env={**os.environ, "TMPDIR": str(place)},
         start_new_session=True,
+        # A shell's background job ignores SIGINT, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
