@@ -21,14 +21,14 @@ class Declined(Exception):
         super().__init__(f"declined with {code}: {why}")
 
 
-RUNS = "CREATE TABLE runs (job_id bigint, attempt integer, pid integer, at timestamptz DEFAULT clock_timestamp())"
+RUNS = "CREATE TABLE public.runs (job_id bigint, attempt integer, pid integer, at timestamptz DEFAULT clock_timestamp())"
 
 
 def note(context: JobContext) -> None:
     """Commit a row about this attempt."""
     with psycopg.connect(app.url, autocommit=True) as connection:
         connection.execute(
-            "INSERT INTO runs VALUES (%s, %s, %s)", (context.job_id, context.attempt, os.getpid())
+            "INSERT INTO public.runs VALUES (%s, %s, %s)", (context.job_id, context.attempt, os.getpid())
         )
 
 

@@ -100,7 +100,9 @@ def test_a_handler_process_dies_with_its_child(database_url: str) -> None:
     ask(database_url, RUNS)
     with running(database_url, "--lease", "2 s") as worker:
         application.with_database(database_url).jobs["sits"].enqueue()
-        ((handler,),) = wait_until(lambda: ask(database_url, "SELECT pid FROM runs"), "the handler to run")
+        ((handler,),) = wait_until(
+            lambda: ask(database_url, "SELECT pid FROM public.runs"), "the handler to run"
+        )
         (child,) = worker.children()
         os.kill(child, signal.SIGKILL)
         wait_until(lambda: not is_there(handler), "the handler's process to end", limit=0.5)

@@ -99,7 +99,7 @@ def test_progress_is_stored_and_a_time_out_kills_that_process_only(jobs: App, da
 def test_a_stop_gives_back_what_a_process_runs(jobs: App, database_url: str) -> None:
     with running(database_url, "--stop-grace", "1 s") as worker:
         job = jobs.jobs["sits"].enqueue()
-        wait_until(lambda: ask(database_url, "SELECT 1 FROM runs"))
+        wait_until(lambda: ask(database_url, "SELECT 1 FROM public.runs"))
         assert worker.end() == 0
     record = show(database_url, job.id)
     assert (record.job.status, record.job.attempts, record.errors) == ("pending", 0, ())

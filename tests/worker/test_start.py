@@ -109,8 +109,8 @@ def test_several_children_share_the_work(database_url: str) -> None:
     jobs = app.with_database(database_url).jobs
     with running(database_url, "--children", "2", "--concurrency", "1") as worker:
         jobs["waits"].enqueue_many([(60,)] * 2)
-        wait_until(lambda: ask(database_url, "SELECT count(*) FROM runs") == [(2,)])
-        pids = {row[0] for row in ask(database_url, "SELECT DISTINCT pid FROM runs")}
+        wait_until(lambda: ask(database_url, "SELECT count(*) FROM public.runs") == [(2,)])
+        pids = {row[0] for row in ask(database_url, "SELECT DISTINCT pid FROM public.runs")}
         assert pids == set(worker.children())
 
 

@@ -21,7 +21,9 @@ from semel.store.jobs import Fence, claim, time_out
 def runs(database_url: str) -> Callable[[int], int]:
     """How many attempts of a job have begun."""
     ask(database_url, RUNS)
-    return lambda job_id: ask(database_url, "SELECT count(*) FROM runs WHERE job_id = %s", job_id)[0][0]
+    return lambda job_id: ask(database_url, "SELECT count(*) FROM public.runs WHERE job_id = %s", job_id)[0][
+        0
+    ]
 
 
 @pytest.fixture
