@@ -127,9 +127,10 @@ class RecordingMySQL(pymysql.connections.Connection):
 
 
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
-def test_a_row_adds_seven_statements_on_mariadb(make_database: Callable[[str], Any], level: str) -> None:
-    """Five to claim: its wait for a lock is a setting of the session, to be put back; a count of rows does not tell a new
-    row from an old one; and its transactions have no number. Two to complete. A repeat is four."""
+def test_a_row_adds_eight_statements_on_mariadb(make_database: Callable[[str], Any], level: str) -> None:
+    """Six to claim: which database the connection is in by now; its wait for a lock is a setting of the session, to be
+    put back; a count of rows does not tell a new row from an old one; and its transactions have no number. Two to
+    complete. A repeat is five."""
     server, name = make_database("mysql")
     once = Once(server.url(name))
 
@@ -141,11 +142,11 @@ def test_a_row_adds_seven_statements_on_mariadb(make_database: Callable[[str], A
     connection.cursor().execute("CREATE TABLE effects (number int)")
     connection.cursor().execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
     waits = ["guard/insert_row", "guard/read_locked", "guard/restore_wait"]
-    claimed = ["guard/shorten_wait", *waits, "guard/mark"]
+    claimed = ["guard/identify", "guard/shorten_wait", *waits, "guard/mark"]
     counted = []
     for expected in (
         [*claimed, EFFECT, "guard/unmark", "guard/complete_row"],
-        ["guard/shorten_wait", *waits],
+        ["guard/identify", "guard/shorten_wait", *waits],
     ):
         before = connection.asked()
         connection.sent.clear()
@@ -153,7 +154,7 @@ def test_a_row_adds_seven_statements_on_mariadb(make_database: Callable[[str], A
         assert names(connection.sent) == expected
         counted.append(connection.asked() - before - 1)
         connection.commit()
-    assert counted == [8, 4], "the server counts the same, the effect's own one among them"
+    assert counted == [9, 5], "the server counts the same, the effect's own one among them"
     connection.close()
     once.close()
 
