@@ -4,6 +4,7 @@ require "json"
 require "tmpdir"
 require "semel"
 require "support/databases"
+require "support/charges"
 require "support/connections"
 
 SHARED = File.expand_path("../../tests", __dir__)

@@ -1,8 +1,4 @@
-"""A Redis and a RabbitMQ for the run, on loopback, each started by the first process that needs it.
-
-A keeper, in a session of its own, starts the broker as its child and ends it, and what it left, when the process that
-leads the run has gone.
-"""
+"""A Redis and a RabbitMQ for the run, on loopback, each started by the first process that needs it."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,37 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import DIRECTORY, keeper_key
+from tests.support.keeping import free_port, keep, read_output
 
-KEEPER = """
-import os, shutil, signal, subprocess, sys, time
-leader, directory, command, after = int(sys.argv[1]), sys.argv[2], eval(sys.argv[3]), eval(sys.argv[4])
-with open(os.path.join(directory, "out"), "ab") as out:
-    server = subprocess.Popen(command, cwd="/", stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True)
-def leads():
-    try:
-        os.kill(leader, 0)
-    except ProcessLookupError:
-        return False
-    return not os.path.exists("/proc") or open(f"/proc/{leader}/stat").read().rpartition(")")[2].split()[0] != "Z"
-try:
-    while server.poll() is None and leads() and os.path.exists(directory):
-        time.sleep(0.2)
-finally:
-    try:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(20)
-    except (ProcessLookupError, subprocess.TimeoutExpired):
-        pass
-    try:
-        os.killpg(server.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    server.wait()
-    if after:
-        subprocess.run(after, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    shutil.rmtree(directory, ignore_errors=True)
-"""
 RABBIT = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 """The packaged one in /usr/sbin becomes another user; this one runs as whoever calls."""
 ASK = (
@@ -127,14 +93,6 @@ class Rabbit:
             asker.wait(30)
 
 
-def run_directory(request: pytest.FixtureRequest) -> tuple[Path, int]:
-    """The run's directory, and the process that leads it."""
-    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
-    if told:
-        return Path(told), os.getppid()
-    return request.config.stash[keeper_key].directory, os.getpid()
-
-
 def shared_redis(run_directory: Path, leader: int) -> Redis:
     """The Redis of the whole run."""
     if shutil.which("redis-server") is None:
@@ -196,31 +154,6 @@ def _write_rabbit(directory: Path, port: int, consumer_timeout: float | None) ->
     }
 
 
-def keep(
-    leader: int,
-    directory: Path,
-    command: list[str],
-    *,
-    after: list[str] | None = None,
-    environment: dict[str, str] | None = None,
-) -> None:
-    """Start a server that ends with the run: with the process that leads it, or with its directory."""
-    subprocess.Popen(
-        [sys.executable, "-c", KEEPER, str(leader), str(directory), repr(command), repr(after)],
-        env={**os.environ, **(environment or {})},
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
 def wait_for_port(port: int, directory: Path, patience: float = 120.0) -> None:
     """Return when somebody listens there."""
     ends = time.monotonic() + patience
@@ -229,9 +162,7 @@ def wait_for_port(port: int, directory: Path, patience: float = 120.0) -> None:
             socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
             if time.monotonic() > ends:
-                out = directory / "out"
-                said = out.read_text(errors="replace") if out.exists() else ""
-                raise RuntimeError(f"nothing listens on {port}:\n{said[-3000:]}") from None
+                raise RuntimeError(f"nothing listens on {port}:\n{read_output(directory)}") from None
             time.sleep(0.05)
         else:
             return

@@ -18,10 +18,10 @@ from celery import Celery
 from celery.result import AsyncResult
 from kombu import Connection, Queue
 from tests.adapters import brokers, job
-from tests.adapters.brokers import run_directory
 from tests.adapters.celery_app import DATABASE, SETUP, Setup, make_app
 from tests.adapters.rig import UNGUARDED, Rig, Victim, Worker
 from tests.adapters.stage import run_stage
+from tests.support.keeping import run_directory
 from tests.support.waiting import until
 
 from semel.adapters.celery import CeleryResender

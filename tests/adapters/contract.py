@@ -248,15 +248,8 @@ def _released_then_acts(rig: Rig, point: str, do: str) -> None:
 
 def test_an_exception_that_is_uncertain_is_held(rig: Rig) -> None:
     name = new_name("uncertain")
-    rig.start()
-    rig.stage.answer(name, "effect", "raise")
-    message = rig.send(name)
-    rig.stage.wait_for(name, "effect")
-    if not rig.retries:
-        rig.wait_answered(name, "uncertain")
-        rig.wait_idle()
-        rig.send_again(message)
-    assert rig.wait_state(name, "held") == "held"
+    _hold(rig, name)
+    assert rig.state(name) == "held"
     assert rig.stage.effects[name] == 1
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 from typing import Any
+
+from tests.support import json_server
 
 import semel
 from semel.core.effects import Effect
@@ -23,12 +23,7 @@ class Boom(Exception):
 
 def post(path: str, **told: Any) -> Any:
     """One call to the stage."""
-    connection = http.client.HTTPConnection("127.0.0.1", int(os.environ[PORT]), timeout=90)
-    try:
-        connection.request("POST", f"/{path}", json.dumps(told))
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
+    return json_server.post(int(os.environ[PORT]), path, told, timeout=90)
 
 
 def reach(name: str, point: str, delivery: str = "") -> None:

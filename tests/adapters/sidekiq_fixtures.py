@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.brokers import Redis, run_directory, shared_redis
+from tests.adapters.brokers import Redis, shared_redis
 from tests.adapters.sidekiq_rig import Ruby, SidekiqRig
 from tests.adapters.stage import run_stage
+from tests.support.keeping import run_directory
 
 
 @pytest.fixture(scope="session")

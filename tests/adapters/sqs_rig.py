@@ -17,7 +17,7 @@ from tests.adapters import job
 from tests.adapters.rig import Rig, Victim, Worker
 from tests.adapters.sqs_servers import Counts, Name, SqsServer, shared
 from tests.adapters.stage import run_stage
-from tests.conftest import DIRECTORY, keeper_key
+from tests.support.keeping import run_directory
 from tests.support.waiting import until
 
 from semel.adapters.sqs import SqsResender
@@ -89,10 +89,7 @@ class SqsRig(Rig):
 
 def server_of(name: Name, request: pytest.FixtureRequest) -> SqsServer:
     """The run's server of that name."""
-    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
-    if told:
-        return shared(name, Path(told), os.getppid())
-    return shared(name, request.config.stash[keeper_key].directory, os.getpid())
+    return shared(name, *run_directory(request))
 
 
 @contextmanager

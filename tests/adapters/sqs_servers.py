@@ -1,7 +1,6 @@
 """SQS servers on loopback: ministack for the run, shared by all its processes, and fauxqs as the second opinion.
 
-`scripts/sqs-servers.sh` makes both beside the environment. Each is started by the first process that needs it; a keeper, in a
-session of its own, ends it when the process that leads the run has gone.
+`scripts/sqs-servers.sh` makes both beside the environment. Each is started by the first process that needs it.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import time
 import uuid
@@ -22,22 +19,10 @@ from typing import Any, Literal
 import boto3
 import pytest
 from botocore.config import Config
+from tests.support.keeping import free_port, keep, read_output
 
 Name = Literal["ministack", "fauxqs"]
 
-KEEPER = """
-import os, shutil, subprocess, sys, time
-leader, directory, *command = sys.argv[1:]
-with open(os.path.join(directory, "log"), "ab") as log:
-    server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-while os.path.exists(f"/proc/{leader}") if os.path.exists("/proc") else os.getppid() != 1:
-    if server.poll() is not None:
-        sys.exit(1)
-    time.sleep(0.2)
-server.terminate()
-server.wait()
-shutil.rmtree(directory, ignore_errors=True)
-"""
 ENVIRONMENT: Mapping[str, str] = {
     "AWS_ACCESS_KEY_ID": "000000000000",
     "AWS_SECRET_ACCESS_KEY": "test",
@@ -125,17 +110,11 @@ def shared(name: Name, run_directory: Path, leader: int) -> SqsServer:
         fcntl.flock(lock, fcntl.LOCK_EX)
         port_file = directory / "port"
         if not port_file.exists():
-            port = _free_port()
+            port = free_port()
             _start(name, command, port, directory, leader)
             _wait(SqsServer(name, port), directory)
             port_file.write_text(str(port), "utf-8")
         return SqsServer(name, int(port_file.read_text("utf-8")))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _start(name: Name, command: list[str], port: int, directory: Path, leader: int) -> None:
@@ -143,15 +122,7 @@ def _start(name: Name, command: list[str], port: int, directory: Path, leader: i
         "ministack": {"GATEWAY_PORT": str(port), "BIND_HOST": "127.0.0.1", "TMPDIR": str(directory)},
         "fauxqs": {"FAUXQS_PORT": str(port), "FAUXQS_HOST": "127.0.0.1", "FAUXQS_LOGGER": "false"},
     }[name]
-    subprocess.Popen(
-        [sys.executable, "-c", KEEPER, str(leader), str(directory), *command],
-        env={**os.environ, **settings, "HOME": str(directory)},
-        cwd=directory,
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    keep(leader, directory, command, environment={**settings, "HOME": str(directory)})
 
 
 def _wait(server: SqsServer, directory: Path) -> None:
@@ -162,8 +133,7 @@ def _wait(server: SqsServer, directory: Path) -> None:
             client.list_queues()
         except Exception as error:
             if time.monotonic() > ends:
-                log = directory / "log"
-                told = log.read_text(errors="replace")[-3000:] if log.exists() else ""
+                told = read_output(directory)
                 raise RuntimeError(f"{server.name} did not start: {error}\n{told}") from None
             time.sleep(0.05)
         else:

@@ -14,15 +14,15 @@ The points of a guarded job: ``claimed`` (nothing can have happened), ``inside``
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.json_server import serve
 
 POINTS = ("claimed", "inside", "effect", "completed")
 PATIENCE = 60.0
@@ -158,44 +158,13 @@ class Stage:
             return {"id": self._by_reference.get(told["reference"])}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        stage: Stage = self.server.stage  # type: ignore[attr-defined]
-        told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        calls = {"/reach": stage.reach, "/charge": stage.charge, "/find": stage.find}
-        body = json.dumps(calls[self.path](told)).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 256
-    daemon_threads = True
-    block_on_close = False
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A worker that was killed while it waited for its answer is what these tests are about."""
-
-
 @contextmanager
 def run_stage() -> Iterator[Stage]:
     """A stage, served; its ``port`` is what workers are told."""
     stage = Stage()
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.stage = stage  # type: ignore[attr-defined]
-    stage.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield stage
-    finally:
-        for name, point in list(stage._gates):
-            stage.release(name, point)
-        server.shutdown()
-        server.server_close()
+    with serve({"reach": stage.reach, "charge": stage.charge, "find": stage.find}) as stage.port:
+        try:
+            yield stage
+        finally:
+            for name, point in list(stage._gates):
+                stage.release(name, point)

@@ -22,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.adapters import brokers
 from tests.adapters.sqs_rig import server_of
 from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
+from tests.support.keeping import run_directory
 
 from semel.embedded import EmbeddedServer
 
@@ -146,7 +147,7 @@ def _ruby(url: str, redis_url: str) -> dict[str, str]:
 
 
 def _new_redis(request: pytest.FixtureRequest) -> str:
-    return brokers.shared_redis(*brokers.run_directory(request)).new_url()
+    return brokers.shared_redis(*run_directory(request)).new_url()
 
 
 def _as_rails_has_it(url: str) -> str:

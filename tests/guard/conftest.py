@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import DIRECTORY, keeper_key
 from tests.guard import mariadb as servers
 from tests.guard.mariadb import MariaDB
 from tests.guard.places import MAKERS, Place
 from tests.guard.stored import Stored
 from tests.servers import SharedServer
+from tests.support.keeping import run_directory
 
 from semel.core.effects import Hold
 from semel.store.guard_request import Request
@@ -27,10 +25,7 @@ DIALECTS = ("postgresql", "mysql", "sqlite")
 @pytest.fixture(scope="session")
 def mariadb(request: pytest.FixtureRequest) -> MariaDB:
     """The MariaDB server of the whole run; never stop it."""
-    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
-    if told:
-        return servers.shared(Path(told), os.getppid())
-    return servers.shared(request.config.stash[keeper_key].directory, os.getpid())
+    return servers.shared(*run_directory(request))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,4 @@
-"""A MariaDB server for the run: its own directory and socket, started by the first process that needs it.
-
-A keeper, in a session of its own, starts the server as its child and ends it when the process that leads the run has gone.
-"""
+"""A MariaDB server for the run: its own directory and socket, started by the first process that needs it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import fcntl
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -19,20 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pymysql
 import pytest
+from tests.support.keeping import keep, read_output
 
-KEEPER = """
-import os, shutil, subprocess, sys, time
-leader, directory, *command = sys.argv[1:]
-with open(os.path.join(directory, "log"), "ab") as log:
-    server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-while os.path.exists(f"/proc/{leader}") if os.path.exists("/proc") else os.getppid() != 1:
-    if server.poll() is not None:
-        sys.exit(1)
-    time.sleep(0.2)
-server.terminate()
-server.wait()
-shutil.rmtree(directory, ignore_errors=True)
-"""
 SETTINGS = (
     "--skip-networking",
     "--skip-log-bin",
@@ -142,13 +126,7 @@ def _start(directory: Path, leader: int, settings: tuple[str, ...] = ()) -> None
         *SETTINGS,
         *settings,
     ]
-    subprocess.Popen(
-        [sys.executable, "-c", KEEPER, str(leader), str(directory), *command],
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    keep(leader, directory, command)
 
 
 def _wait(server: MariaDB) -> None:
@@ -158,10 +136,8 @@ def _wait(server: MariaDB) -> None:
             server.execute("SELECT 1")
         except pymysql.Error:
             if time.monotonic() > ends:
-                log = server.socket.parent / "log"
-                raise RuntimeError(
-                    f"MariaDB did not start:\n{log.read_text() if log.exists() else ''}"
-                ) from None
+                told = read_output(server.socket.parent)
+                raise RuntimeError(f"MariaDB did not start:\n{told}") from None
             time.sleep(0.05)
         else:
             return

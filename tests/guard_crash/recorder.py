@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support import json_server
+from tests.support.json_server import serve
 
 
 class Recorder:
@@ -42,49 +42,14 @@ class Recorder:
             return {"id": self._by_reference.get(told["reference"])}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        recorder: Recorder = self.server.recorder  # type: ignore[attr-defined]
-        told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = getattr(recorder, self.path.strip("/"))(told)
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 256
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that was killed while it waited for its answer is what these tests are about."""
-
-
 @contextmanager
 def run_recorder() -> Iterator[tuple[Recorder, int]]:
     """The recorder and its port."""
     recorder = Recorder()
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.recorder = recorder  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield recorder, server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serve({"charge": recorder.charge, "find": recorder.find}) as port:
+        yield recorder, port
 
 
 def post(port: int, path: str, **told: Any) -> Any:
     """One call to it."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
-        connection.request("POST", f"/{path}", json.dumps(told))
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
+    return json_server.post(port, path, told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import bare, clean_environment, process
-from tests.conftest import DIRECTORY, keeper_key
-from tests.guard import mariadb as servers
+from tests.guard.conftest import mariadb
 from tests.guard.mariadb import MariaDB
 
 from semel.core.effects import Effect, Hold
@@ -28,7 +26,7 @@ from semel.store.guard_views import find_operation
 from semel.store.own_connections import OwnSessions, open_own
 from semel.store.run import run
 
-__all__ = ["bare", "clean_environment", "process"]
+__all__ = ["bare", "clean_environment", "mariadb", "process"]
 
 DIALECTS = ("postgresql", "mysql", "sqlite")
 _TABLES = {"postgresql": "semel.operation", "mysql": "semel_operation", "sqlite": "semel_operation"}
@@ -159,15 +157,6 @@ def beside(database_url: str) -> Iterator[Inbox]:
     own = open_own(database_url)
     yield Inbox(database_url, own)
     own.close()
-
-
-@pytest.fixture(scope="session")
-def mariadb(request: pytest.FixtureRequest) -> MariaDB:
-    """The MariaDB server of the whole run; never stop it."""
-    told = getattr(request.config, "workerinput", {}).get(DIRECTORY)
-    if told:
-        return servers.shared(Path(told), os.getppid())
-    return servers.shared(request.config.stash[keeper_key].directory, os.getpid())
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.adapters.brokers import RABBIT, _write_rabbit, free_port, wait_for_port
+from tests.adapters.brokers import RABBIT, _write_rabbit, wait_for_port
+from tests.support.keeping import free_port
 
 
 class Arrived(NamedTuple):

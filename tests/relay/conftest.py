@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.adapters import brokers as shared
-from tests.adapters.brokers import run_directory
 from tests.adapters.sqs_servers import SqsServer
 from tests.adapters.sqs_servers import shared as shared_sqs
 from tests.relay.brokers import Broker, Redis, make_broker
+from tests.support.keeping import run_directory
 
 
 @pytest.fixture

@@ -101,15 +101,23 @@ def _postgresql(host: str | None, host_address: str, port: object, database: str
 
 
 def _address_of_asyncpg(driver: Any) -> Address | None:
-    """It keeps this to itself; where it no longer does, the servers are asked."""
-    where = getattr(driver, "_addr", None)
+    where = asyncpg_host(driver)
     database = getattr(getattr(driver, "_params", None), "database", None)
     if database is None or where is None:
         return None
+    return _postgresql(where[0], "", where[1], database)
+
+
+def asyncpg_host(connection: Any) -> tuple[str, str] | None:
+    """The host and port of an asyncpg connection, as libpq has them.
+
+    It keeps this to itself; None where it no longer has it: then the servers are asked.
+    """
+    where = getattr(connection, "_addr", None)
     if isinstance(where, str):  # a socket: its directory is the host, its ending the port
         directory, _, name = where.rpartition("/")
-        return _postgresql(directory, "", name.rpartition(".")[2], database)
-    return _postgresql(where[0], "", where[1], database)
+        return directory, name.rpartition(".")[2]
+    return None if where is None else (str(where[0]), str(where[1]))
 
 
 def _plain(file: str) -> str:

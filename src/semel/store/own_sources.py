@@ -15,7 +15,7 @@ from semel.errors import ConfigurationError, DatabaseUnreachable, UnsafeClaim
 from semel.sql import Catalogue
 from semel.store.connect import connect, connect_async
 from semel.store.open_transactions import is_django_alias
-from semel.store.origins import Home, dsn_address, mysql_address
+from semel.store.origins import Home, asyncpg_host, dsn_address, mysql_address
 from semel.store.own_sessions import (
     AsyncOwnPsycopgSession,
     AsyncOwnSession,
@@ -53,6 +53,7 @@ _SETTINGS: Final = MappingProxyType(
         "sqlite": ("PRAGMA busy_timeout = 500",),
     }
 )
+_MYSQL_OPTIONS: Final = MappingProxyType({"charset": "utf8mb4", "connect_timeout": 10, "autocommit": True})
 _READ_COMMITTED: Final = ("read committed", "read uncommitted")
 
 
@@ -149,9 +150,7 @@ def mysql_source(url: str) -> Source:
         "user": unquote(parts.username or ""),
         "password": unquote(parts.password or ""),
         "database": unquote(parts.path.lstrip("/")),
-        "charset": "utf8mb4",
-        "connect_timeout": 10,
-        "autocommit": True,
+        **_MYSQL_OPTIONS,
     }
     for name, value in parse_qsl(parts.query):
         if name not in ("unix_socket", "charset", "connect_timeout", "ssl_ca", "ssl_cert", "ssl_key"):
@@ -182,9 +181,8 @@ def _mysql_source(options: dict[str, Any], wanted: str) -> Source:
 
 def _pymysql_source(connection: Any) -> Source:
     """As a connection of PyMySQL's was made; mysqlclient's do not tell."""
-    if getattr(
-        connection, "_ssl_required", connection.ssl
-    ):  # newer ones encrypt where the server can, by default
+    encrypts = getattr(connection, "_ssl_required", connection.ssl)  # newer ones do where they can, unasked
+    if encrypts:
         raise ConfigurationError(
             "The guard cannot read how this PyMySQL connection was encrypted.",
             remedy="Give the guard a mysql:// URL with its options, or a SQLAlchemy engine.",
@@ -195,9 +193,7 @@ def _pymysql_source(connection: Any) -> Source:
         "user": connection.user,
         "password": connection.password,
         "database": connection.db,
-        "charset": "utf8mb4",
-        "connect_timeout": 10,
-        "autocommit": True,
+        **_MYSQL_OPTIONS,
     }
     if connection.unix_socket:
         options["unix_socket"] = connection.unix_socket
@@ -331,15 +327,12 @@ def _dsn_of_asyncpg_connection(connection: Any) -> Callable[[], str]:
     """What it was made with; its certificates cannot be read."""
     from psycopg.conninfo import make_conninfo
 
-    params, address = connection._params, connection._addr  # noqa: SLF001
+    params, address = connection._params, asyncpg_host(connection)  # noqa: SLF001
     mode = getattr(getattr(params, "sslmode", None), "name", "prefer").replace("_", "-")
-    if mode.startswith("verify") or not isinstance(params.password, str | None):
+    if address is None or mode.startswith("verify") or not isinstance(params.password, str | None):
         raise ConfigurationError(
             "The guard cannot read how this asyncpg connection was made.", remedy="Give the guard the DSN."
         )
-    if isinstance(address, str):  # a socket's path: /run/.s.PGSQL.5432
-        folder, _, port = address.rpartition("/.s.PGSQL.")
-        address = (folder, port)
     named = {"user": params.user, "password": params.password, "dbname": params.database, "sslmode": mode}
     given = {name: value for name, value in named.items() if value is not None}
     return lambda: make_conninfo(host=address[0], port=address[1], **given)

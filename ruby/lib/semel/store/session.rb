@@ -94,6 +94,15 @@ module Semel
       rescue StandardError
         nil
       end
+
+      # Databases without a kind of their own for truth have 1 and 0.
+      def encode(value)
+        case value
+        when true then 1
+        when false then 0
+        else value
+        end
+      end
     end
 
     # Over pg.
@@ -201,14 +210,6 @@ module Semel
       rescue Mysql2::Error
         nil
       end
-
-      def encode(value)
-        case value
-        when true then 1
-        when false then 0
-        else value
-        end
-      end
     end
 
     # Over sqlite3.
@@ -253,14 +254,6 @@ module Semel
         !connection.get_first_value("SELECT 1 FROM sqlite_master WHERE name = 'semel_operations'").nil?
       rescue SQLite3::Exception
         true
-      end
-
-      def encode(value)
-        case value
-        when true then 1
-        when false then 0
-        else value
-        end
       end
     end
   end

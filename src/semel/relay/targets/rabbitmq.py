@@ -11,6 +11,7 @@ from semel.errors import BrokerUnreachable, MessageRefused
 from semel.relay.connecting import said
 from semel.relay.message import Message, Name, name_for
 from semel.relay.target import Sender
+from semel.relay.targets.threaded import settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,13 @@ class ToRabbitMQ:
 
         def failed(_: Any, error: BaseException) -> None:
             sender.end(error)
-            _settle(opened, BrokerUnreachable(f"RabbitMQ: {said(error)}"))
+            settle(opened, BrokerUnreachable(f"RabbitMQ: {said(error)}"))
 
         def ready(channel: Any) -> None:
             sender.channel = channel
             channel.add_on_close_callback(failed)
             channel.add_on_return_callback(sender.returned)
-            channel.confirm_delivery(sender.confirmed, callback=lambda _: _settle(opened, None))
+            channel.confirm_delivery(sender.confirmed, callback=lambda _: settle(opened, None))
 
         sender.connection = AsyncioConnection(
             parameters,
@@ -117,11 +118,11 @@ class _RabbitMQSender:
             if future is None:
                 continue
             if frame.method.NAME == "Basic.Nack":
-                _settle(future, MessageRefused("RabbitMQ refused the message (a negative confirmation)."))
+                settle(future, MessageRefused("RabbitMQ refused the message (a negative confirmation)."))
             elif why is not None:
-                _settle(future, MessageRefused(f"RabbitMQ has no queue for the message: {why}."))
+                settle(future, MessageRefused(f"RabbitMQ has no queue for the message: {why}."))
             else:
-                _settle(future, None)
+                settle(future, None)
 
     def returned(self, _: Any, method: Any, properties: Any, __: bytes) -> None:
         """A mandatory message that no queue takes comes back before its confirmation."""
@@ -133,17 +134,8 @@ class _RabbitMQSender:
         self.lost.set()
         unconfirmed, self._unconfirmed = self._unconfirmed, {}
         for _, future in unconfirmed.values():
-            _settle(future, BrokerUnreachable(f"RabbitMQ: {said(error)}"))
+            settle(future, BrokerUnreachable(f"RabbitMQ: {said(error)}"))
 
     async def close(self) -> None:
         if self.connection is not None and not (self.connection.is_closing or self.connection.is_closed):
             self.connection.close()
-
-
-def _settle(future: asyncio.Future[None], error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(None)
-    else:
-        future.set_exception(error)

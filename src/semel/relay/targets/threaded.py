@@ -73,9 +73,9 @@ class ThreadedSender(Generic[Connection]):
         try:
             connection = self._connect()
         except Exception as error:
-            self._later(_settle, opened, error)
+            self._later(settle, opened, error)
             return
-        self._later(_settle, opened, None)
+        self._later(settle, opened, None)
         try:
             while batch := self._take():
                 self._later(self._answer, batch, self._try(connection, [message for message, _ in batch]))
@@ -104,14 +104,15 @@ class ThreadedSender(Generic[Connection]):
         """The confirmed first: an error may end the connection, and what is not settled by then is sent again."""
         pairs = sorted(zip(batch, answers, strict=True), key=lambda pair: pair[1] is not None)
         for (_, future), answer in pairs:
-            _settle(future, answer)
+            settle(future, answer)
 
     def _later(self, call: Callable[..., object], *arguments: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(call, *arguments)
 
 
-def _settle(future: asyncio.Future[None], error: Exception | None) -> None:
+def settle(future: asyncio.Future[None], error: Exception | None) -> None:
+    """Answer who waits for a message's confirmation, unless nobody does any more."""
     if future.done():
         return
     if error is None:
