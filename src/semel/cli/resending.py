@@ -19,8 +19,6 @@ CeleryApp = Annotated[
         help="The Celery application, such as shop.tasks:app.",
     ),
 ]
-
-
 SidekiqRedis = Annotated[
     str | None,
     typer.Option(
@@ -28,6 +26,14 @@ SidekiqRedis = Annotated[
         envvar="SEMEL_SIDEKIQ_REDIS",
         metavar="URL",
         help="Sidekiq's Redis, such as redis://localhost:6379/0.",
+    ),
+]
+SqsConsumer = Annotated[
+    str | None,
+    typer.Option(
+        "--sqs",
+        metavar="MODULE:CONSUMER",
+        help="A consumer of Amazon SQS, such as shop.messages:consumer; its queue's attributes are read.",
     ),
 ]
 
@@ -47,16 +53,6 @@ def find_resenders(celery: str | None, sidekiq: str | None = None) -> list[Resen
 
     resenders.append(SqsResender())  # asks for boto3 and its account when there is something to send
     return resenders
-
-
-SqsConsumer = Annotated[
-    str | None,
-    typer.Option(
-        "--sqs",
-        metavar="MODULE:CONSUMER",
-        help="A consumer of Amazon SQS, such as shop.messages:consumer; its queue's attributes are read.",
-    ),
-]
 
 
 def load_consumer(name: str) -> Consumer:

@@ -10,7 +10,8 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from semel.core.operations import State
 from semel.core.people import Act
@@ -25,6 +26,8 @@ from semel.store.run import Session
 from semel.store.statement import Operation, Steps
 
 logger = logging.getLogger("semel.operate")
+_REACHED_BY: Final = MappingProxyType({"celery": "--celery MODULE:APP", "sidekiq": "--sidekiq URL"})
+"""What has to be given for a message to be sent again by these adapters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,13 +226,13 @@ def _unknown(message: Any) -> str:
     if job_id is not None:
         return f"Its job is in another database: run it again there (semel job retry {job_id})."
     adapter = message.get("adapter") if isinstance(message, dict) else None
-    why, or_else = "which cannot be sent to from here", ""
-    match adapter:
-        case "celery":
-            why, or_else = "and no --celery MODULE:APP was given", ", or redo it with that in 10 minutes"
-        case "sidekiq":
-            why, or_else = "and no --sidekiq URL was given", ", or redo it with that in 10 minutes"
-    return f"Its message came by {adapter}, {why}: send it again yourself{or_else}."
+    option = _REACHED_BY.get(adapter or "")
+    if option is None:
+        return f"Its message came by {adapter}, which cannot be sent to from here: send it again yourself."
+    return (
+        f"Its message came by {adapter}, and no {option} was given: send it again yourself, or redo it with that "
+        "in 10 minutes."
+    )
 
 
 def _not_so(operation_id: int, act: Act, answer: Refused | None, done_to: str = "") -> NotFound | WrongState:
