@@ -14,6 +14,12 @@ class SemelError(Exception):
     """The root: catch this to catch everything that semel itself raises."""
 
     code: ClassVar[str] = "semel"
+    nested: bool = False
+    """Whether it came out of a guarded function without being the answer of that function's own operation.
+
+    Then it answers an operation that the function asked for; to the one around it, and to an adapter, it is an exception of
+    the function like any other.
+    """
 
     def __init__(self, happened: str, *, holds: str = "", remedy: str = "") -> None:
         self.happened = happened
@@ -166,7 +172,9 @@ class InProgress(GuardAnswer):
 
     code = "in-progress"
 
-    def __init__(self, happened: str, *, retry_after: timedelta, holds: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, happened: str, *, retry_after: timedelta = timedelta(0), holds: str = "", remedy: str = ""
+    ) -> None:
         self.retry_after = retry_after
         super().__init__(happened, holds=holds, remedy=remedy)
 

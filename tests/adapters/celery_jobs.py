@@ -131,6 +131,23 @@ def calls_another(customer: str) -> str:
         return "in progress"
 
 
+part = job.declare(once, "hold")(job.charge)
+"""A guarded function that is no task."""
+
+
+def _whole(op: semel.Operation, name: str) -> str:
+    """An operation that asks for another one, before its own point of no return."""
+    made = part(f"{name}-part")
+    with op.acting():
+        job.post("charge", name=name, reference=op.reference)
+    return op.done(made)
+
+
+_whole_guard = guard(once.operation("whole", key="name", payload=(), acting="explicit"))
+app.task(name="whole", **LATE)(_whole_guard(_whole))
+app.task(name="whole_retried", **LATE, **AGAIN_SOON)(_whole_guard(_whole))
+
+
 @app.task(name="slot", **LATE)
 @guard(once.operation("slot", key=("schedule", "slot"), acting="explicit"))
 def run_slot(op: semel.Operation, schedule: str, slot: str) -> str:

@@ -17,8 +17,10 @@ from kombu import Exchange
 from tests.adapters.celery_rig import CeleryRig, older_python, rabbit_rig, received, redis_rig
 from tests.adapters.celery_stages import holding, stale, wait_stale
 from tests.guard.conftest import make_database
+from tests.guard.stored import Ago
 
 import semel
+from semel.core.keys import compute_key
 from semel.operate import held
 from semel.store.guard_views import list_operations
 from semel.store.run import run
@@ -383,3 +385,44 @@ def test_a_killed_worker_under_early_acknowledgement_is_listed(rig: CeleryRig) -
     wait_stale(rig, "lost")
     rig.wait_idle()
     assert stale(rig) == {"lost"}
+
+
+def test_the_answer_of_an_operation_inside_is_an_exception_of_the_task(each: CeleryRig) -> None:
+    """In progress inside: the outer task fails, as for any exception, and the outer operation is released."""
+    each.start()
+    with holding(each, "busy-part") as holder:
+        message = each.send_task("whole", {"name": "busy"})
+        told = each.wait_result(message, "FAILURE")
+        assert "InProgress" in repr(told.result)
+        each.wait_idle()  # it is not published again: nobody knows whether it ever ends
+        assert each.state("busy") == "released"
+        holder.end()
+    each.send_again(message)
+    each.wait_state("busy", "completed acted")
+    each.wait_idle()
+    assert each.result(message) == "by the holder"
+    assert each.stage.effects["busy"] == 1
+
+
+@pytest.mark.parametrize("answer", ["held", "abandoned"])
+def test_a_final_answer_inside_does_not_end_the_task(rig: CeleryRig, answer: str) -> None:
+    """Retried as any exception is, until a person has decided about the inner one."""
+    rig.start()
+    rig.send("final-part")
+    rig.wait_state("final-part", "completed acted")
+    changes = {
+        "held": {"state": "held", "outcome": None, "completed_at": None},
+        "abandoned": {"outcome": "abandoned"},
+    }
+    stored = rig.stored()
+    key = compute_key("final-part").digest
+    stored.change(key, **changes[answer])
+    message = rig.send_task("whole_retried", {"name": "final"})
+    rig.wait_answered("final-part", answer, 2)
+    assert rig.result_of(message).state in ("RETRY", "PENDING")
+    stored.change(key, state="completed", outcome="by_person", completed_at=Ago(0))
+    stored.close()
+    rig.wait_state("final", "completed acted")
+    rig.wait_idle()
+    assert rig.result_of(message).state == "SUCCESS"
+    assert rig.stage.effects["final"] == 1

@@ -438,3 +438,83 @@ def test_names_of_queues_will_do(server: SqsServer, charge: Any, effects: Effect
         queue.wait_empty()
     assert effects.happened == ["by name"]
     assert consumer.visibility == timedelta(seconds=30)
+
+
+def make_whole(once: semel.Once, effects: Effects, part: Any) -> Any:
+    """An operation that asks for another one, before its own point of no return."""
+
+    @once.operation("whole", key="name", payload=(), acting="explicit")
+    def whole(op: semel.Operation, name: str) -> None:
+        effects.begin(name)
+        part(f"{name}-part")
+        with op.acting():
+            effects.act(name)
+
+    return whole
+
+
+FINAL: dict[str, dict[str, Any]] = {
+    "held": {
+        "state": "held",
+        "outcome": None,
+        "completed_at": None,
+        "message": '{"adapter": "sqs", "queue": "q", "body": "", "attributes": {}, "group": null}',
+    },
+    "abandoned": {"outcome": "abandoned"},
+}
+
+
+@pytest.mark.parametrize("answer", FINAL)
+@pytest.mark.parametrize("guarded", [True, False], ids=["in an operation", "in a plain function"])
+def test_the_answer_of_an_operation_inside_ends_no_message(
+    server: SqsServer,
+    once: semel.Once,
+    charge: Any,
+    effects: Effects,
+    path: Path,
+    answer: str,
+    guarded: bool,
+) -> None:
+    """It comes again, as after any exception, until a person has decided about the inner one."""
+    name = f"{answer}-{guarded}"
+    queue = Queue.on(server, VisibilityTimeout=1)
+    charge(f"{name}-part")
+    stored = Stored.at("sqlite", path)
+    key = compute_key(f"{name}-part").digest
+    stored.change(key, **FINAL[answer])
+
+    def plain(name: str) -> None:
+        effects.begin(name)
+        charge(f"{name}-part")
+        effects.act(name)
+
+    function = make_whole(once, effects, charge) if guarded else plain
+    with consuming(make_consumer(queue, function)):
+        queue.send({"name": name})
+        until(lambda: effects.begun.count(name) >= 2, "it came again")
+        if guarded:
+            assert (state_of(path, name) or {})["state"] in ("released", "claimed")
+        stored.change(key, state="completed", outcome="by_person", completed_at=1.0, message=None)
+        until(lambda: effects.counts[name] == 1, "it was done")
+        queue.wait_empty()
+    stored.close()
+    assert effects.counts[name] == 1
+
+
+def test_a_plain_function_comes_again_where_its_operation_is_in_progress(
+    server: SqsServer, once: semel.Once, charge: Any, effects: Effects
+) -> None:
+    """Nothing else decides about its message, so it is hidden as long as the answer says."""
+    queue = Queue.on(server, VisibilityTimeout=30)
+    client = Noting(queue.client)
+
+    def plain(name: str) -> None:
+        effects.begin(f"plain {name}")
+        charge(name)
+
+    with once.claim("charge", "shared", acting="explicit", lease="90 s") as op:
+        with consuming(make_consumer(queue, plain, client=client)):
+            queue.send({"name": "shared"})
+            until(lambda: any(85 <= each <= 100 for each in client.hidden_for()), "hidden for the lease")
+        with op.acting():
+            pass

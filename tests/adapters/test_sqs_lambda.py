@@ -12,9 +12,11 @@ from tests.adapters.sqs_fixtures import *  # noqa: F403
 from tests.adapters.sqs_fixtures import make_charge, state_of
 from tests.adapters.sqs_local import Effects, EventSource, Noting, Queue
 from tests.adapters.sqs_servers import SqsServer
+from tests.guard.stored import Stored
 
 import semel
 from semel.adapters.sqs import Message, lambda_handler
+from semel.core.keys import compute_key
 
 
 class Left:
@@ -167,3 +169,21 @@ def test_its_record_keeps_the_message_with_the_queues_url(
 def test_a_queues_url_is_known_by_its_arn(arn: str, url: str) -> None:
     record = {"messageId": "1", "receiptHandle": "r", "body": "{}", "eventSourceARN": arn}
     assert Message.from_lambda(record).queue == url
+
+
+def test_the_answer_of_an_operation_inside_is_a_failure_of_its_record(
+    server: SqsServer, once: semel.Once, charge: Any, effects: Effects, path: Path
+) -> None:
+    queue = Queue.on(server)
+    charge("inside")
+    stored = Stored.at("sqlite", path)
+    stored.change(compute_key("inside").digest, outcome="abandoned")
+    stored.close()
+
+    @once.operation("whole", key="name", acting="explicit")
+    def whole(op: semel.Operation, name: str) -> None:
+        charge("inside")
+
+    sent = queue.send({"name": "around"})
+    assert EventSource(queue).poll(lambda_handler(whole), visibility=1) == [sent]
+    assert (state_of(path, "around") or {})["state"] == "released"

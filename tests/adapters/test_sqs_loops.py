@@ -11,10 +11,12 @@ from tests.adapters.sqs_fixtures import *  # noqa: F403
 from tests.adapters.sqs_fixtures import make_charge, state_of
 from tests.adapters.sqs_local import Effects, Noting, Queue
 from tests.adapters.sqs_servers import SqsServer
+from tests.guard.stored import Stored
 from tests.support.waiting import until
 
 import semel
 from semel.adapters.sqs import Fate, Inbox, Message, SqsResender, sns
+from semel.core.keys import compute_key
 from semel.operate import held
 from semel.operate.resending import Resender
 from semel.store.guard_views import list_operations
@@ -168,3 +170,23 @@ def test_binary_attributes_are_kept_and_sent_again(server: SqsServer) -> None:
     found = again["MessageAttributes"]
     assert found["blob"]["BinaryValue"] == b"\0\xff"
     assert (found["count"]["DataType"], found["count"]["StringValue"]) == ("Number", "3")
+
+
+def test_a_block_ends_by_what_it_asked_for_by_delivery_call_only(
+    server: SqsServer, once: semel.Once, effects: Effects, path: Path
+) -> None:
+    queue = Queue.on(server, VisibilityTimeout=1)
+    inbox = Inbox(queue.url, client=queue.client)
+    charge = make_charge(once, effects)
+    charge("asked")
+    stored = Stored.at("sqlite", path)
+    stored.change(compute_key("asked").digest, outcome="abandoned")
+    stored.close()
+    queue.send({"name": "asked"})
+    with pytest.raises(semel.Abandoned), inbox.delivery(receive(queue)[0]):
+        charge("asked")
+    with pytest.raises(semel.Abandoned), inbox.delivery(receive(queue)[0]) as delivery:
+        delivery.call(lambda name: charge(name), "asked")
+    with inbox.delivery(receive(queue)[0]) as delivery:
+        delivery.call(charge, "asked")
+    queue.wait_empty()

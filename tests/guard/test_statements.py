@@ -20,7 +20,18 @@ from semel.store.run import run
 FOLDER = resources.files("semel.sql") / "guard"
 SHARED = (
     *("act", "claim", "complete", "complete_late", "complete_row", "event", "extend", "hold", "hold_mine"),
-    *("insert", "insert_row", "look_later", "miss", "read", "read_locked", "read_only", "release", "renew"),
+    *(
+        "insert",
+        "insert_row",
+        "look_later",
+        "miss",
+        "read",
+        "read_locked",
+        "read_only",
+        "read_payload",
+        "release",
+        "renew",
+    ),
     *("take_over", "take_over_to_look", "uncertain"),
 )
 FILES = [

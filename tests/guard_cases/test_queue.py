@@ -128,6 +128,33 @@ def test_c06_an_uncertain_job_is_held(app: semel.App, shop: Case, database_url: 
     assert (shop.state, len(shop.effects)) == ("held", 1)
 
 
+@pytest.mark.parametrize("answer", ["held", "abandoned", "in progress", "another payload"])
+def test_the_answer_of_an_operation_inside_is_an_exception_of_the_job(
+    app: semel.App, shop: Case, database_url: str, answer: str
+) -> None:
+    """It is retried as any exception is, and held, cancelled or failed for good by no answer but its own."""
+    errors: dict[str, Exception] = {
+        "held": semel.Held("part is held"),
+        "abandoned": semel.Abandoned("part is abandoned"),
+        "in progress": semel.InProgress("part is claimed"),
+        "another payload": semel.PayloadMismatch("part came before"),
+    }
+    answers = iter([errors[answer]])
+
+    def ask_inside() -> None:
+        with shop.once.claim("part", 1, acting="explicit"):
+            for error in answers:
+                raise error
+
+    shop.hooks["claimed"] = ask_inside
+    charge = job_of(app, shop)
+    charge.enqueue(order=1)
+    told = drain(app, skip_waiting=True).outcomes
+    assert [each.outcome.value for each in told] == ["retried", "done"]
+    assert jobs(database_url)[0][:2] == ("done", 2), "the first attempt was charged"
+    assert (shop.state, len(shop.effects)) == ("completed", 1)
+
+
 def test_c52_another_payload_fails_at_once(app: semel.App, shop: Case, database_url: str) -> None:
     charge = job_of(app, shop, payload=("amount",))
     charge.enqueue(order=1, amount=10)

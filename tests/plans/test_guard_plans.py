@@ -13,7 +13,18 @@ from tests.servers import SharedServer
 from semel.sql import Catalogue
 
 BY_KEY = (
-    *("insert", "insert_row", "read", "read_free", "read_locked", "claim", "act", "extend", "renew"),
+    *(
+        "insert",
+        "insert_row",
+        "read",
+        "read_free",
+        "read_locked",
+        "read_payload",
+        "claim",
+        "act",
+        "extend",
+        "renew",
+    ),
     *("complete", "complete_late", "complete_row", "release", "uncertain", "touch"),
     *("take_over", "take_over_to_look", "look_later", "hold", "hold_mine", "miss"),
 )

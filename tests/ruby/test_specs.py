@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -65,4 +66,4 @@ def test_the_middleware(make_database: Callable[[str], Any], redis_server: Redis
         "SEMEL_SPEC_REDIS": redis_server.new_url(),
     }
     printed = run_specs(["spec/sidekiq"], environment)
-    assert "0 examples" not in printed
+    assert re.search(r"\b0 examples", printed) is None

@@ -5,6 +5,9 @@ module Semel
   # and what to do; the codes are those of docs/errors.md.
   class Error < StandardError
     attr_reader :happened, :holds, :remedy
+    # Whether it came out of a guarded block without being the answer of that block's own operation. Then it answers an
+    # operation that the block asked for; to the one around it, and to Sidekiq, it is an error of the block like any other.
+    attr_writer :nested
 
     class << self
       # The stable code; a class without one has its parent's.
@@ -21,6 +24,10 @@ module Semel
       @holds = holds
       @remedy = remedy
       super(happened)
+    end
+
+    def nested?
+      @nested || false
     end
 
     def code

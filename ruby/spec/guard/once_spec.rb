@@ -99,6 +99,17 @@ Databases::URLS.each_key do |dialect|
       expect(once.operation("charge-order", key: key) { raise "never" }).to eq(1)
     end
 
+    it "tells of another payload both fingerprints, and which message brought the first" do
+      declared = once.declare("charge-order", acting: :explicit)
+      first = Semel::Guard::Call.new(key: key, payload: { amount: 1 }, message: '{"adapter": "sidekiq", "jid": "b4a577"}')
+      expect { once.deliver(declared, first) { |op| op.acting { raise IOError } } }.to raise_error(IOError)
+      expect { charge }.to raise_error(Semel::PayloadMismatch) { |error|
+        told = /fingerprint is (\h{16})…, the first one's (\h{16})…, which came as message b4a577 \(sidekiq\)/
+        expect(error.message).to match(told)
+        expect(error.message.match(told).captures.uniq.length).to eq(2)
+      }
+    end
+
     it "keeps look-alikes apart" do
       pairs = [[12, 3], [1, 23], "A", "a", "a ", "caf\u00e9", "cafe\u0301", 1, "1", BigDecimal("1.50")]
       pairs.each { |each| once.operation("alike", key: [key, *each], scope: key) { effects << each } }

@@ -186,7 +186,11 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
     end
 
     it "pushes an attempt that lost its claim again, to ask the record" do
-      made = charging { op.lose and raise Semel::ClaimLost, "somebody else" }
+      records = stored
+      made = charging do
+        records.change(op.request.label, token: "'x'")
+        op.check
+      end
       expect(deliver(made, [key, 5])).to be_nil
       expect(scheduled.length).to eq(1)
     end
@@ -305,6 +309,73 @@ if REDIS_URL && Databases::URLS.key?("postgresql")
       stored.change(key, fingerprint: "'#{"0" * 64}'")
       expect(deliver(made, [key])).to be_nil
       expect(dead.length).to eq(1)
+    end
+
+    # A job that is an operation, and asks for another one before its own point of no return.
+    def whole(part)
+      into = effects
+      guard = once
+      job_class do
+        semel_once("whole", key: 0, payload: [], acting: :explicit)
+        define_method(:perform) do |order|
+          guard.operation("part", key: part, payload: { jid: 1 }) { 1 }
+          op.acting { into << order }
+          op.done(1)
+        end
+      end
+    end
+
+    it "raises the answer of an operation inside as what it is: an error of the job" do
+      made = whole("#{key}-part")
+      deliver(made, ["#{key}-0"])
+      {
+        { state: "'held'", outcome: "NULL", completed_at: "NULL" } => Semel::Held,
+        { state: "'completed'", outcome: "'abandoned'", completed_at: "now()" } => Semel::Abandoned,
+        { state: "'claimed'", outcome: "NULL", completed_at: "NULL", token: "'x'" } => Semel::InProgress,
+        { fingerprint: "'#{"0" * 64}'" } => Semel::PayloadMismatch
+      }.each do |changes, answer|
+        stored.change("#{key}-part", **changes)
+        expect { deliver(made, [key]) }.to raise_error(answer, &:nested?)
+        expect(stored.record(key)).to include(state: "released")
+        expect(stored.record(key)[:last_error]).to include(answer.name)
+      end
+      expect([scheduled, dead]).to eq([[], []])
+      stored.change("#{key}-part", fingerprint: "NULL", state: "'completed'", outcome: "'acted'", completed_at: "now()")
+      expect(deliver(made, [key])).to eq(1)
+      expect(effects).to eq(["#{key}-0", key])
+    end
+
+    it "ends no job for an operation that it asked for by itself" do
+      guard = once
+      made = stub_const_for("Parts#{SecureRandom.hex(4)}", Class.new do
+        include Sidekiq::Worker
+        define_method(:perform) { |order| guard.operation("own", key: order) { 1 } }
+      end)
+      deliver(made, [key])
+      stored.change(key, state: "'held'", outcome: "NULL", completed_at: "NULL")
+      expect { deliver(made, [key]) }.to raise_error(Semel::Held) { |error| expect(error.nested?).to be(false) }
+      stored.change(key, state: "'completed'", outcome: "'abandoned'", completed_at: "now()")
+      expect { deliver(made, [key]) }.to raise_error(Semel::Abandoned)
+      stored.change(key, state: "'claimed'", outcome: "NULL", completed_at: "NULL", token: "'x'")
+      expect(deliver(made, [key])).to be_nil
+      expect(scheduled.length).to eq(1)
+    end
+
+    it "raises what an operation inside an element is answered" do
+      skip "Sidekiq #{Sidekiq::VERSION} has no iterable jobs" unless defined?(Sidekiq::IterableJob)
+
+      guard = once
+      mark = key
+      guard.operation("part", key: "#{key}-part") { 1 }
+      stored.change("#{key}-part", state: "'held'", outcome: "NULL", completed_at: "NULL")
+      made = job_class do
+        include Sidekiq::IterableJob
+        semel_each "mail", key: ->(address) { [mark, address] }, payload: [], acting: :explicit
+        define_method(:build_enumerator) { |cursor:| array_enumerator(%w[a], cursor: cursor) }
+        define_method(:each_iteration) { |_| guard.operation("part", key: "#{mark}-part") { 1 } }
+      end
+      expect { deliver(made, []) }.to raise_error(Semel::Held)
+      expect(log).not_to include("an element is left out")
     end
 
     it "takes a Row in its own transaction, and another guard where the class says so" do

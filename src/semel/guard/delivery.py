@@ -17,7 +17,6 @@ from semel.errors import (
     Busy,
     ClaimLost,
     ConfigurationError,
-    GuardAnswer,
     Held,
     InProgress,
     PayloadMismatch,
@@ -84,6 +83,7 @@ def deliver(
         raise
     except BaseException as error:
         if called:
+            _tell_whose(error, called[0])
             yield from _failed(declaration, called[0], error)
         elif not isinstance(
             error, SemelError
@@ -115,7 +115,11 @@ def deliver_row(
     if begun.reply is not Reply.ACT:
         return Unacted(request, begun)
     handle = make_handle(request, begun)
-    result = yield Call(lambda: handler(handle))
+    try:
+        result = yield Call(lambda: handler(handle))
+    except SemelError as error:
+        _tell_whose(error, handle)
+        raise
     return (yield from handle._finish(result))  # noqa: SLF001
 
 
@@ -145,7 +149,7 @@ def answer(declaration: Declaration, request: Request, begun: Begun) -> Repeat:
     match begun.reply:
         case Reply.MISMATCH:
             raise PayloadMismatch(
-                f"{operation} came before with another payload.",
+                f"{operation} came before with another payload: {begun.reason}.",
                 holds="The first one's record is unchanged.",
                 remedy="Give different operations different keys, or name the fields that count by payload=.",
             )
@@ -256,13 +260,20 @@ def _require_act(declaration: Declaration, handle: Handle) -> None:
         )
 
 
+def _tell_whose(error: BaseException, handle: Handle) -> None:
+    """Mark an answer that came out of the function: it is this operation's own, or that of another one inside it.
+
+    The outermost operation marks last. `RetryTransaction` is about a transaction, which both may be in.
+    """
+    if isinstance(error, SemelError) and not isinstance(error, RetryTransaction):
+        error.nested = error is not handle.told
+
+
 def _failed(declaration: Declaration, handle: Handle, error: BaseException) -> Flow[None]:
     """Write what an exception means. Where that fails too the lease decides: it is never the error that is raised."""
     if handle.completed or handle.lost:
         return
-    certain = isinstance(error, declaration.not_done) or (
-        isinstance(error, GuardAnswer) and not handle.passed
-    )
+    certain = isinstance(error, declaration.not_done)
     shown = _shown(error)
     request = handle.request
     try:

@@ -49,6 +49,8 @@ class Handle:
         self.completed = False
         self.result: Any = None
         self.lost = False
+        self.told: ClaimLost | None = None
+        """The answer that this attempt was given by one of its own steps, while its function ran."""
         self.beside: Beside | None = None
         """What is to be held together with the claim."""
         self._acted = False
@@ -159,10 +161,11 @@ class Handle:
 
     def _claim_lost(self, reason: str) -> ClaimLost:
         log_answer(logging.WARNING, self.request, "claim_lost", reason)
-        return ClaimLost(
+        self.told = ClaimLost(
             f"This attempt at {self.declaration.job_type} no longer holds its claim: {reason}.",
             remedy="Stop; the record says what became of the operation.",
         )
+        return self.told
 
 
 class Operation(Handle):

@@ -23,6 +23,7 @@ from semel.errors import (
     KeyRefused,
     PayloadMismatch,
     RetryTransaction,
+    SemelError,
     TooOld,
 )
 from semel.guard.declaration import to_message
@@ -90,7 +91,12 @@ def make_handler(guarded: Guarded[..., Any], database: Database, *, context: boo
 
 
 def to_outcome(error: Exception) -> Exception:
-    """What an answer of the guard means for the job (the table in docs/guard.md); any other error stays itself."""
+    """What an answer of the guard means for the job (the table in docs/guard-on-the-queue.md); any other error stays itself.
+
+    So does the answer of another operation, which the handler asked for: it says nothing about this job's own.
+    """
+    if isinstance(error, SemelError) and error.nested:
+        return error
     match error:
         case InProgress(retry_after=retry_after):  # and Busy
             return Snooze(for_=min(max(retry_after, _LEAST), _MOST), reason=error.happened)
@@ -114,6 +120,6 @@ class GuardedPolicy:
     max_attempts: int
 
     def __call__(self, exception: BaseException, attempt: int) -> Any:
-        if isinstance(exception, PayloadMismatch | TooOld | KeyRefused):
+        if isinstance(exception, PayloadMismatch | TooOld | KeyRefused) and not exception.nested:
             return None
         return self.policy(exception, attempt)

@@ -6,6 +6,7 @@ record, decides, and writes the move with its event. A `Row()` claims in the cal
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -14,7 +15,7 @@ from semel.core.effects import Answer, Lookup, ProviderKey
 from semel.core.operations import Decision, Move, Outcome, Record, Reply, State, begin, found, leaves_doubt
 from semel.errors import RetryTransaction
 from semel.store.faults import LockBusy, transaction_gone
-from semel.store.guard_request import Again, Begun, Request, event, record_of
+from semel.store.guard_request import Again, Begun, Request, event, record_of, text_of
 from semel.store.statement import Operation, Rows, Statement, Steps
 
 _MOVES: Final = MappingProxyType(
@@ -35,6 +36,10 @@ _LOOKED: Final = MappingProxyType(
         Move.HOLD: "hold_mine",
     }
 )
+_IDS: Final = ("id", "jid", "job_id")
+"""What the adapters call a message's id in what a record keeps."""
+_SHOWN: Final = 16
+"""Characters of a fingerprint: enough to find it in the record."""
 
 
 def begin_new(request: Request) -> Operation[Begun | None]:
@@ -208,11 +213,26 @@ def _write(
         rows = yield Statement(f"guard/{_MOVES[decision.move]}", parameters)
         if not rows:
             return Again()
+    if decision.reply is Reply.MISMATCH:
+        rows = yield Statement("guard/read_payload", request.identity)
+        decision = replace(decision, reason=_differing(request, rows) or decision.reason)
     if decision.event is not None:
         yield event(request, decision.event, record.claim, why=decision.reason)
     if decision.move is Move.MISS:
         record = replace(record, state=State.COMPLETED, outcome=Outcome.MISSED)
     return _answer(request, decision, record, acting=request.acts_from_start)
+
+
+def _differing(request: Request, rows: Rows) -> str:
+    """Both payloads' fingerprints, and the message that brought the first one, where the record keeps it."""
+    if not rows or rows[0][0] is None:
+        return ""
+    stored, message = rows[0]
+    found = {} if message is None else json.loads(message)
+    number = next((found[name] for name in _IDS if found.get(name) is not None), None)
+    came = "" if number is None else f", which came as message {number} ({found.get('adapter')})"
+    shown = (request.fingerprint or "")[:_SHOWN]
+    return f"its payload's fingerprint is {shown}…, the first one's {text_of(stored)[:_SHOWN]}…{came}"
 
 
 def _first(request: Request) -> Begun:

@@ -125,8 +125,8 @@ def record_of(row: Row) -> Record:
     """A row of ``read`` or ``read_locked``, whose columns are the same in every dialect."""
     mine = bool(row[4])
     return Record(
-        state=State(_text(row[0])),
-        outcome=None if row[1] is None else Outcome(_text(row[1])),
+        state=State(text_of(row[0])),
+        outcome=None if row[1] is None else Outcome(text_of(row[1])),
         revision=int(row[2]),
         claim=int(row[3]),
         mine=mine,
@@ -134,7 +134,7 @@ def record_of(row: Row) -> Record:
         lease_left=float(row[6]),
         acting=bool(row[7]),
         unsure_for=None if row[8] is None else float(row[8]),
-        reference=_text(row[9]),
+        reference=text_of(row[9]),
         generation=int(row[10]),
         reference_age=float(row[11]),
         unsure=int(row[12]),
@@ -144,12 +144,12 @@ def record_of(row: Row) -> Record:
         committed_midway=row[16] is not None and not mine,
         result=None if row[17] is None else json.loads(row[17]),
         result_dropped=bool(row[18]),
-        last_error=None if row[19] is None else _text(row[19]),
+        last_error=None if row[19] is None else text_of(row[19]),
         message_kept=bool(row[20]),
     )
 
 
-def _text(value: str | bytes) -> str:
+def text_of(value: str | bytes) -> str:
     """A MySQL driver's connection may be set to give bytes for text."""
     return value.decode() if isinstance(value, bytes) else value
 

@@ -31,7 +31,7 @@ module Semel
         case begun.reply
         when :mismatch
           raise PayloadMismatch.new(
-            "#{operation} came before with another payload.",
+            "#{operation} came before with another payload: #{begun.reason}.",
             holds: "The first one's record is unchanged.",
             remedy: "Give different operations different keys, or name the fields that count by payload:."
           )

@@ -147,6 +147,7 @@ module Semel
         operation.completed? ? operation.result : @ending.finish(operation, result)
       rescue Exception => e # rubocop:disable Lint/RescueException
         raised = true
+        @ending.tell_whose(e)
         @ending.failed(operation, e) unless returned
         raise
       ensure
@@ -158,8 +159,9 @@ module Semel
         result = unmasked { block.call(operation) }
         returned = true
         operation.completed? ? operation.result : @ending.finish(operation, result)
-      rescue Exception # rubocop:disable Lint/RescueException
+      rescue Exception => e # rubocop:disable Lint/RescueException
         raised = true
+        @ending.tell_whose(e)
         raise
       ensure
         raise left if !returned && !raised && !ending_thread?

@@ -56,11 +56,17 @@ module Semel
         result
       end
 
+      # Marks an answer that came out of the block: it is this operation's own, or that of another one inside it. The
+      # outermost operation marks last. RetryTransaction is about a transaction, which both may be in.
+      def tell_whose(error)
+        error.nested = !error.equal?(@told) if error.is_a?(Error) && !error.is_a?(RetryTransaction)
+      end
+
       # Writes what an exception means. Where that fails too the lease decides: it is never the error that is raised.
       def failed(operation, error)
         return if operation.completed? || operation.lost?
 
-        certain = @declaration.not_done.any? { |kind| kind === error } || (error.is_a?(GuardAnswer) && !operation.passed?) # rubocop:disable Style/CaseEquality
+        certain = @declaration.not_done.any? { |kind| kind === error } # rubocop:disable Style/CaseEquality
         move = Operations.failed(acting: operation.passed?, not_done: certain, in_doubt: operation.in_doubt)
         give_up(operation.request, move, Guard.shown(error))
       rescue StandardError => e
@@ -85,6 +91,10 @@ module Semel
 
       private
 
+      def claim_lost(request, reason)
+        @told = @answers.claim_lost(request, reason)
+      end
+
       def give_up(request, move, error)
         if move == :release
           patiently { |session| Store::Finish.release(session, request, error: error) }
@@ -102,14 +112,14 @@ module Semel
         record = patiently { |session| Store::Begin.read(session, operation.request) }
         may = record.nil? ||
               Operations.may_resend?(record, @declaration.effect, longest_run: @declaration.longest_run)
-        raise @answers.claim_lost(operation.request, "by now the provider may have forgotten its reference") unless may
+        raise claim_lost(operation.request, "by now the provider may have forgotten its reference") unless may
       end
 
       def finish_row(request, ending)
         return if Store::Finish.complete_row(@session, request, **ending)
 
         reason = "its completion is not in the transaction that claimed it: was there a commit midway?"
-        raise @answers.claim_lost(request, reason)
+        raise claim_lost(request, reason)
       end
 
       def finish_outside(operation, ending)
@@ -118,13 +128,13 @@ module Semel
         return if patiently { |session| Store::Finish.complete_late(session, request, **ending) } == :written
 
         operation.lose
-        raise @answers.claim_lost(request, "another attempt has taken it over; what this one did is kept as evidence")
+        raise claim_lost(request, "another attempt has taken it over; what this one did is kept as evidence")
       end
 
       def lose(operation, tried)
         operation.lose
         patiently { |session| Store::Finish.lost(session, operation.request, tried: tried) }
-        raise @answers.claim_lost(operation.request, "another attempt has taken it over, or a person decided")
+        raise claim_lost(operation.request, "another attempt has taken it over, or a person decided")
       end
     end
   end

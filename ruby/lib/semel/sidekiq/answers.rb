@@ -27,21 +27,32 @@ module Semel
         message unless message.include?("\\u0000") # which PostgreSQL's JSON does not take
       end
 
-      # Runs one delivery, and makes of what comes out of it what Sidekiq understands.
-      def translate(job)
+      # Runs one delivery, and makes of what comes out of it what Sidekiq understands. +asked+ says whether the job itself is
+      # the operation that was asked for: the answer of another one ends no job as if it had been done.
+      def translate(job, asked:)
         yield
-      rescue InProgress => e # and Busy
-        push_again(job, e.retry_after, e)
-      rescue ClaimLost => e
-        push_again(job, ASK_AGAIN, e)
-      rescue Held, Abandoned => e
-        @logger.warn("#{job["class"]} #{job["jid"]}: #{e.message}")
-        nil
-      rescue PayloadMismatch, TooOld, KeyRefused => e
-        bury(job, e)
+      rescue Error => e
+        raise if e.nested?
+
+        answer(job, e, asked)
       end
 
       private
+
+      # Raises what is no answer.
+      def answer(job, error, asked)
+        case error
+        when InProgress then push_again(job, error.retry_after, error) # and Busy
+        when ClaimLost then push_again(job, ASK_AGAIN, error)
+        when PayloadMismatch, TooOld, KeyRefused then bury(job, error)
+        when Held, Abandoned
+          raise error unless asked
+
+          @logger.warn("#{job["class"]} #{job["jid"]}: #{error.message}")
+          nil
+        else raise error
+        end
+      end
 
       # The same job with its retry count, later: it asks the record again. Client middleware sees it, as it does the
       # first time; but one that stops it would lose it, and this message is all that there is.

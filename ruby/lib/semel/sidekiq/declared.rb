@@ -34,6 +34,8 @@ module Semel
         guard = @once || once
         guard.deliver(@declaration, call(guard, arguments, Answers.message(job))) { |op| with(instance, op, &block) }
       rescue Held, Abandoned, PayloadMismatch, TooOld, KeyRefused => e
+        raise if e.nested?
+
         guard.logger.error("#{job["class"]} #{job["jid"]}: an element is left out: #{e.message}")
       end
 

@@ -8,8 +8,8 @@ module Semel
     #     config.server_middleware { |chain| chain.add Semel::Sidekiq::Middleware, ONCE }
     #   end
     #
-    # It guards the classes that say +semel_once+ or +semel_each+, and translates the guard's answers for every job, so
-    # that one that calls +once.operation+ by itself is answered likewise.
+    # It guards the classes that say +semel_once+ or +semel_each+. It translates the guard's answers for every job, so that
+    # one that calls +once.operation+ by itself comes again where that is in progress.
     class Middleware
       def initialize(once)
         unless once.is_a?(Once)
@@ -23,9 +23,10 @@ module Semel
 
       def call(instance, job, _queue, &block)
         declared = instance.class.respond_to?(:semel_declared) ? instance.class.semel_declared : nil
-        @answers.translate(job) do
+        iterable = Declared.iterable?(instance.class)
+        @answers.translate(job, asked: !declared.nil? && !iterable) do
           if declared.nil? then yield
-          elsif Declared.iterable?(instance.class)
+          elsif iterable
             instance.semel_delivery = [@once, job] # each element is guarded by itself
             yield
           else

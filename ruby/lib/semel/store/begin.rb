@@ -11,6 +11,10 @@ module Semel
       MOVES = { renew: "renew", claim: "claim", take_over: "take_over", take_over_to_look: "take_over_to_look", hold: "hold",
                 miss: "miss" }.freeze
       LOOKED = { complete_found: "complete_late", act: "act", look_later: "look_later", hold: "hold_mine" }.freeze
+      # What the adapters call a message's id in what a record keeps.
+      IDS = %w[id jid job_id].freeze
+      # Characters of a fingerprint: enough to find it in the record.
+      SHOWN = 16
       LOOSE = ["read committed", "read uncommitted"].freeze
 
       module_function
@@ -157,9 +161,22 @@ module Semel
           )
           return :again if session.ask(MOVES.fetch(decision.move), parameters).empty?
         end
+        decision = telling(session, request, decision) if decision.reply == :mismatch
         Store.tell(session, request, decision.event, record.claim, why: decision.reason) if decision.event
         record = Operations::Record.new(**record.to_h, state: "completed", outcome: "missed") if decision.move == :miss
         answer(request, decision, record, acting: request.acts_from_start)
+      end
+
+      # The decision with both payloads' fingerprints, and the message that brought the first one, where the record keeps it.
+      def telling(session, request, decision)
+        stored, message = session.ask("read_payload", request.identity)[0]
+        return decision if stored.nil?
+
+        found = message.nil? ? {} : JSON.parse(message)
+        number = IDS.filter_map { |name| found[name] }.first
+        came = ", which came as message #{number} (#{found["adapter"]})" if number
+        reason = "its payload's fingerprint is #{request.fingerprint[0, SHOWN]}…, the first one's #{stored[0, SHOWN]}…#{came}"
+        Operations::Decision.new(**decision.to_h, reason: reason)
       end
 
       def first_claim(request)

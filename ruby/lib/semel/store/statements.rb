@@ -8,8 +8,8 @@ module Semel
     class Statements
       NAMES = %w[
         act claim complete complete_late complete_row drop_sign ends_with_wait event extend find_sign find_tables hold hold_mine
-        identify insert insert_row look_later mark miss read read_free read_isolation read_locked read_only release renew
-        restore_wait shorten_wait take_over take_over_to_look take_sign touch uncertain unmark
+        identify insert insert_row look_later mark miss read read_free read_isolation read_locked read_only read_payload release
+        renew restore_wait shorten_wait take_over take_over_to_look take_sign touch uncertain unmark
       ].freeze
       FOLDERS = [File.expand_path("../sql", __dir__), File.expand_path("../../../../src/semel/sql", __dir__)].freeze
       TOKENS = %r{

@@ -98,6 +98,8 @@ def deliver(guarded: Guarded[..., Any], task: Any, args: Any, kwargs: Any, leadi
     try:
         return guarded.run(args, kwargs, message=message, leading=leading)
     except SemelError as error:
+        if error.nested:  # of another operation, that the function asked for: an exception of the function
+            raise
         translate(task, error, kept)
 
 

@@ -20,9 +20,11 @@ from semel.errors import (
     PayloadMismatch,
     PayloadUnreadable,
     RetryTransaction,
+    SemelError,
     TooOld,
 )
 
+_POSTPONES: Final = (InProgress, ClaimLost, RetryTransaction)
 LONGEST: Final = timedelta(hours=12)
 """SQS hides a received message no longer than this, all extensions taken together."""
 MARGIN: Final = timedelta(minutes=1)
@@ -65,9 +67,17 @@ GIVE_BACK: Final = Ending(Fate.LATER, "not started")
 """Visible at once: for messages that no function was called for."""
 
 
-def ending_of(error: BaseException, *, receives: int = 1, backoff: Backoff | None = None) -> Ending:
-    """What is done with the message whose function raised this."""
+def ending_of(
+    error: BaseException, *, asked: bool = True, receives: int = 1, backoff: Backoff | None = None
+) -> Ending:
+    """What is done with the message whose function raised this.
+
+    ``asked`` says whether it answers the operation that was asked for with this message. The answer of another one ends no
+    message; where the function is no operation itself, it can postpone it.
+    """
     match error:
+        case SemelError() if error.nested or not (asked or isinstance(error, _POSTPONES)):
+            pass  # an exception of the function
         case InProgress():  # and Busy
             return Ending(Fate.LATER, error.happened, spread(error.retry_after))
         case Held(message_kept=True):

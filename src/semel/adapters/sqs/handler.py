@@ -87,7 +87,8 @@ class Handler:
             try:
                 call(self.function, args, kwargs, message, beside)
             except BaseException as error:  # whatever it is, it ends this message and no thread
-                endings.append(ending_of(error, receives=message.receives, backoff=backoff))
+                asked = isinstance(self.function, Guarded)
+                endings.append(ending_of(error, asked=asked, receives=message.receives, backoff=backoff))
             else:
                 endings.append(DONE)
         return worst(endings)

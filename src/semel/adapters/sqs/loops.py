@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from semel.adapters.sqs.client import SqsClient
@@ -20,7 +20,7 @@ from semel.adapters.sqs.running import log_ending
 from semel.adapters.sqs.settling import Settlement, Settling
 from semel.core.durations import Duration, to_timedelta
 from semel.core.retry import Backoff
-from semel.errors import StaleMessage
+from semel.errors import SemelError, StaleMessage
 from semel.guard.guarded import Guarded
 
 P = ParamSpec("P")
@@ -37,12 +37,19 @@ class Delivery:
 
     message: Message
     in_hand: InHand
+    answers: list[SemelError] = field(default_factory=list)
+    """What the operations that were asked for with this message answered."""
 
     def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a guarded function for this message: its record keeps the message, and the two are held together."""
         longest = function.declaration.longest_run if isinstance(function, Guarded) else LONGEST
         self.in_hand.start(longest.total_seconds())
-        result: R = call(function, args, kwargs, self.message, self.in_hand)
+        try:
+            result: R = call(function, args, kwargs, self.message, self.in_hand)
+        except SemelError as error:
+            if isinstance(function, Guarded):
+                self.answers.append(error)
+            raise
         return result
 
     def json(self) -> Any:
@@ -100,8 +107,8 @@ class Inbox:
     def delivery(self, raw: Raw) -> Iterator[Delivery]:
         """One delivery as a block: the message is deleted at its end, or dealt with as what it raised says.
 
-        The guard's answers end here; other exceptions are raised, with the message left. Raises StaleMessage where the
-        message was visible again before it came to this.
+        The answers to `Delivery.call` end here; other exceptions are raised, with the message left. Raises StaleMessage where
+        the message was visible again before it came to this.
         """
         started = time.monotonic()
         in_hand = self._take(raw)
@@ -112,10 +119,16 @@ class Inbox:
                 holds="Nothing was claimed and nothing done; the message comes again.",
                 remedy="Receive fewer at a time, or with a longer visibility time-out.",
             )
+        delivery = Delivery(in_hand.message, in_hand)
         try:
-            yield Delivery(in_hand.message, in_hand)
+            yield delivery
         except BaseException as error:
-            ending = ending_of(error, receives=in_hand.message.receives, backoff=self._backoff)
+            ending = ending_of(
+                error,
+                asked=any(each is error for each in delivery.answers),
+                receives=in_hand.message.receives,
+                backoff=self._backoff,
+            )
             self._settle(in_hand, ending, time.monotonic() - started)
             if ending.error is not None:
                 raise

@@ -79,7 +79,14 @@ class Message:
     def to_kept(self) -> str:
         """What a record keeps, so that a person's redo can send it again."""
         attributes = {name: _to_kept(each) for name, each in self.message_attributes.items()}
-        return to_message(ADAPTER, queue=self.queue, body=self.body, attributes=attributes, group=self.group)
+        return to_message(
+            ADAPTER,
+            id=self.message_id,
+            queue=self.queue,
+            body=self.body,
+            attributes=attributes,
+            group=self.group,
+        )
 
 
 def url_of(arn: str) -> str:
