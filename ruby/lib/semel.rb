@@ -23,7 +23,7 @@ require "semel/once"
 # statements and the same answers as the Python package's.
 module Semel
   # The guard over one database; the options are those of Semel::Once.
-  def self.once(target, **options)
+  def self.once(target = nil, **options)
     Once.new(target, **options)
   end
 

@@ -43,6 +43,17 @@ no_retry = _register("hold", "charge_once", **LATE)
 ignored = _register("hold", "charge_ignored", ignore_result=True, **LATE)
 
 
+waits = _register(
+    "hold",
+    "charge_waits",
+    autoretry_for=(semel.errors.DatabaseUnreachable,),
+    retry_kwargs={"countdown": 1},
+    max_retries=None,
+    **LATE,
+)
+"""As docs/celery.md recommends: it waits for the guard's database."""
+
+
 @app.task(name="unguarded_late_plain", acks_late=True)
 def unguarded_late_plain(name: str, amount: int = 100) -> str:
     return job.charge_unguarded(name)

@@ -27,7 +27,7 @@ from tests.support.waiting import until
 from semel.adapters.celery import CeleryResender
 
 OLDER = Path(sys.prefix) / "celery-5.3" / "bin" / "python"
-GEVENT = Path(sys.prefix) / "gevent"
+BESIDE = {pool: Path(sys.prefix) / pool for pool in ("gevent", "eventlet")}
 """Made by scripts/other-celery.sh: an environment of its own, and packages for PYTHONPATH."""
 OPTIONS = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
@@ -75,7 +75,7 @@ class CeleryRig(Rig):
         command = [python or self.python, "-m", "celery", "-A", "tests.adapters.celery_jobs", "worker"]
         command += ["-P", pool, "-c", str(concurrency), "-n", f"w{number}-{self.setup.queue}@localhost"]
         command += ["-Q", queues or self.setup.queue, "-l", "INFO", *OPTIONS, *arguments]
-        paths = [Path(__file__).parent.parent.parent, *([GEVENT] if pool == "gevent" else [])]
+        paths = [Path(__file__).parent.parent.parent, *([BESIDE[pool]] if pool in BESIDE else [])]
         told = {
             SETUP: (setup or self.setup).dump(),
             DATABASE: self.database,
@@ -92,6 +92,20 @@ class CeleryRig(Rig):
             str(self.directory / f"worker-{number}.log"),
             ready=lambda worker: " ready." in self._log(worker),
             children=pool == "prefork",
+        )
+
+    def start_beat(self) -> Worker:
+        """Start a scheduler of `celery_beat`, with a file of its own, as a deploy does beside the old one."""
+        number = len(self.workers)
+        command = [self.python, "-m", "celery", "-A", "tests.adapters.celery_beat", "beat", "-l", "INFO"]
+        command += ["-s", str(self.directory / f"beat-{number}"), "--pidfile="]
+        told = {SETUP: self.setup.dump(), "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+        return self._begin(
+            command,
+            told,
+            str(self.directory / f"beat-{number}.log"),
+            ready=lambda beat: "Sending due task" in self._log(beat),
+            children=False,
         )
 
     def before_start(self) -> None:
@@ -190,9 +204,10 @@ def older_python() -> str:
     return str(OLDER)
 
 
-def require_gevent() -> None:
-    """Skip where it is not installed beside the environment."""
-    _require(GEVENT, "gevent")
+def require_pool(pool: str) -> None:
+    """Skip where what it needs is not installed beside the environment."""
+    if pool in BESIDE:
+        _require(BESIDE[pool], pool)
 
 
 def _require(path: Path, what: str) -> None:

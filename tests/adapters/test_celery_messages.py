@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from celery import chain, chord, group
 from celery.exceptions import TaskRevokedError
 from kombu import Exchange
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.adapters.celery_rig import CeleryRig, older_python, rabbit_rig, received, redis_rig
 from tests.adapters.celery_stages import holding, stale, wait_stale
 from tests.guard.conftest import make_database
 from tests.guard.stored import Ago
+from tests.support.waiting import until
 
 import semel
 from semel.core.keys import compute_key
@@ -426,3 +429,53 @@ def test_a_final_answer_inside_does_not_end_the_task(rig: CeleryRig, answer: str
     rig.wait_idle()
     assert rig.result_of(message).state == "SUCCESS"
     assert rig.stage.effects["final"] == 1
+
+
+@pytest.mark.parametrize("how", ["once", "hold"], ids=["plain", "autoretry"])
+def test_what_fails_for_good_is_one_line_of_the_log(rig: CeleryRig, how: str) -> None:
+    """And a failure in the result backend, with its traceback there."""
+    rig.start()
+    first = rig.send("told", how=how)
+    rig.wait_result(first, "SUCCESS")
+    messages = {"PayloadMismatch": rig.send("told", how=how, amount=200)}
+    rig.wait_result(messages["PayloadMismatch"], "FAILURE")
+    stored = rig.stored()
+    stored.change(compute_key("told").digest, state="held", outcome=None, completed_at=None)
+    stored.close()
+    messages["Held"] = rig.send("told", how=how)
+    for name, message in messages.items():
+        told = rig.wait_result(message, "FAILURE")
+        assert name in repr(told.result)
+        assert "Traceback" in told.traceback
+        rig.wait_logged(f"[{message.id}] raised expected: {name}(")
+    assert rig.logged("Traceback") == 0
+
+
+def test_a_guard_whose_database_is_lost_fails_the_task_unless_it_is_retried(rig: CeleryRig) -> None:
+    """The message of the one that is not retried is gone; the other one is done when the database is back."""
+    rig.start(concurrency=2)
+    with closed(rig.database):
+        lost, waits = rig.send("lost", how="once"), rig.send("waits", how="waits")
+        told = rig.wait_result(lost, "FAILURE")
+        assert "DatabaseUnreachable" in repr(told.result)
+        rig.wait_result(waits, "RETRY")
+        until(lambda: rig.pending() == 1, "of the two only the retry is left")
+    rig.wait_result(waits, "SUCCESS")
+    rig.wait_idle()
+    assert rig.state("lost") == "none"
+    assert (rig.stage.effects["lost"], rig.stage.effects["waits"]) == (0, 1)
+
+
+@contextmanager
+def closed(url: str) -> Iterator[None]:
+    """A database that lets nobody in while the block runs."""
+    name = conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(make_conninfo(url, dbname="postgres"), autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        try:
+            yield
+        finally:
+            connection.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')

@@ -1,4 +1,4 @@
-"""The pools of Celery's worker: threads, solo and gevent; prefork is the contract's."""
+"""The pools of Celery's worker: threads, solo, gevent and eventlet; prefork is the contract's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.celery_rig import CeleryRig, redis_rig, require_gevent
+from tests.adapters.celery_rig import BESIDE, CeleryRig, redis_rig, require_pool
 from tests.guard.conftest import make_database
 
 __all__ = ["make_database"]
@@ -23,10 +23,9 @@ def rig(
         yield made
 
 
-@pytest.mark.parametrize("pool", ["threads", "gevent"])
+@pytest.mark.parametrize("pool", ["threads", "gevent", "eventlet"])
 def test_two_deliveries_at_once_in_one_process(rig: CeleryRig, pool: str) -> None:
-    if pool == "gevent":
-        require_gevent()
+    require_pool(pool)
     rig.start(pool=pool, concurrency=4, lease=3)
     names = [f"both-{number}" for number in range(ROUNDS)]
     for name in names:
@@ -42,29 +41,27 @@ def test_two_deliveries_at_once_in_one_process(rig: CeleryRig, pool: str) -> Non
     assert [rig.stage.effects[name] for name in names] == [1] * ROUNDS
 
 
-@pytest.mark.parametrize("pool", ["threads", "gevent", "solo"])
+@pytest.mark.parametrize("pool", ["threads", "gevent", "eventlet", "solo"])
 def test_a_killed_worker(rig: CeleryRig, pool: str) -> None:
     """No pool but prefork has children: the process goes, and Redis delivers again after its time-out.
 
-    An idle gevent worker of Celery's does not look for messages past it, so another kind has to be there.
+    An idle gevent or eventlet worker of Celery's does not look for messages past it, so another kind has to be there.
     """
-    if pool == "gevent":
-        require_gevent()
+    require_pool(pool)
     worker = rig.start(pool=pool, lease=2)
     rig.stage.hold("killed", "effect")
     rig.send("killed", how="lookup")
     rig.stage.wait_for("killed", "effect")
     worker.kill("parent", worker.pid)
-    rig.start(pool="threads" if pool == "gevent" else pool, lease=2)
+    rig.start(pool="threads" if pool in BESIDE else pool, lease=2)
     assert rig.wait_state("killed", "completed found") == "completed found"
     rig.stage.release("killed", "effect")
     assert rig.stage.effects["killed"] == 1
 
 
-@pytest.mark.parametrize("pool", ["threads", "gevent", "solo"])
+@pytest.mark.parametrize("pool", ["threads", "gevent", "eventlet", "solo"])
 def test_a_graceful_stop(rig: CeleryRig, pool: str) -> None:
-    if pool == "gevent":
-        require_gevent()
+    require_pool(pool)
     worker = rig.start(pool=pool)
     rig.stage.hold("stop", "inside")
     rig.send("stop")

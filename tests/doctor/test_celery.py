@@ -17,7 +17,7 @@ from celery import Celery
 from tests.docs.pages import ROOT
 
 import semel
-from semel.adapters.celery import guard
+from semel.adapters.celery import GuardedTask, guard
 from semel.doctor.celery import COUNTS, CeleryNumbers, TaskNumbers, check
 from semel.doctor.celery_reading import read_celery
 from semel.doctor.celery_words import WORDS
@@ -85,6 +85,16 @@ FOUND: dict[str, tuple[str, CeleryNumbers, CeleryNumbers]] = {
     "C5: a far date": ("celery-consumer-timeout", replace(RABBIT, eta_horizon=HOUR), RABBIT),
     "C6: an early acknowledgement": ("celery-early-ack", on(RABBIT, acks_late=False), RABBIT),
     "C6: a killed child": ("celery-worker-lost", on(RABBIT, reject_on_worker_lost=False), RABBIT),
+    "the guard's database is lost": (
+        "celery-database-lost",
+        on(RABBIT, waits_for_database=False),
+        on(RABBIT, waits_for_database=False, acks_on_failure=False),
+    ),
+    "the guard's database is lost, and the message was acknowledged before": (
+        "celery-database-lost",
+        on(RABBIT, waits_for_database=False, acks_late=False, acks_on_failure=False),
+        on(RABBIT, acks_late=False),
+    ),
     "C11": ("celery-deduplicates", replace(RABBIT, deduplicates=True), RABBIT),
     "C12": ("celery-prefetch", replace(REDIS, prefetch_multiplier=7), replace(REDIS, prefetch_multiplier=5)),
     "C12: countdown and prefetch": (
@@ -203,9 +213,40 @@ def test_an_application_is_read(tmp_path: Path) -> None:
             reject_on_worker_lost=False,
             time_limit=50 * SECOND,
             soft_time_limit=40 * SECOND,
+            waits_for_database=False,
             retry_delay=600 * SECOND,
         ),
     )
+    once.close()
+    app.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "waits"),
+    [
+        ({}, False),
+        ({"autoretry_for": (OSError,)}, False),
+        ({"autoretry_for": (semel.errors.DatabaseUnreachable,)}, True),
+        ({"autoretry_for": (OSError, Exception)}, True),
+        ({"autoretry_for": (Exception,), "dont_autoretry_for": (semel.errors.SemelError,)}, False),
+    ],
+)
+@pytest.mark.parametrize("by", ["decorator", "base class"])
+def test_whether_a_task_waits_for_the_guards_database(
+    tmp_path: Path, options: dict[str, Any], waits: bool, by: str
+) -> None:
+    app = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
+    once = semel.Once(str(tmp_path / "semel.db"))
+    guarding = once.operation("one", key="n")
+
+    def one(op: semel.Operation, n: int) -> None: ...
+
+    if by == "decorator":
+        app.task(shared=False, **options)(guard(guarding)(one))
+    else:
+        app.task(shared=False, base=GuardedTask, once=guarding, **options)(one)
+    (task,) = read_celery(app).tasks
+    assert task.waits_for_database is waits
     once.close()
     app.close()
 
@@ -226,7 +267,7 @@ from shop import app
 
 once = semel.Once("semel.db")
 
-@app.task(acks_late=LATE, reject_on_worker_lost=True, time_limit=50, soft_time_limit=40)
+@app.task(acks_late=LATE, reject_on_worker_lost=True, time_limit=50, soft_time_limit=40, autoretry_for=(Exception,))
 @guard(once.operation("charge", key="order"))
 def charge(op: semel.Operation, order: int) -> None: ...
 """

@@ -11,6 +11,7 @@ import pytest
 import semel
 from semel import AsyncOperation, Operation
 from semel.errors import ConfigurationError
+from semel.store.guard_tables import create_tables
 
 Amount = NewType("Amount", float)
 
@@ -154,3 +155,25 @@ def test_why_it_is_held_names_the_error(tmp_path: Any, died: bool) -> None:
     ended = "its worker ended after the point of no return"
     raised = "its handler raised after the point of no return: TimeoutError: no answer"
     assert decided.reason == (ended if died else raised)
+
+
+def test_without_a_database_it_is_the_one_that_the_environment_says(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_tables(tmp_path / "told.db")
+    monkeypatch.setenv("SEMEL_DATABASE_URL", f"sqlite:///{tmp_path / 'told.db'}")
+    once = semel.Once()
+
+    @once.operation("charge", key="order")
+    def charge(op: Operation, order: int) -> str:
+        return "done"
+
+    assert [charge(1), charge(1)] == ["done", "done"]
+    once.close()
+    for unset in (None, "", " "):
+        if unset is None:
+            monkeypatch.delenv("SEMEL_DATABASE_URL")
+        else:
+            monkeypatch.setenv("SEMEL_DATABASE_URL", unset)
+        with pytest.raises(ConfigurationError, match="SEMEL_DATABASE_URL is not set"):
+            semel.Once()

@@ -108,16 +108,41 @@ def test_many(here: Command, inbox: Inbox) -> None:
     assert "not sent again" in rest.out
 
 
-def test_a_redo_names_the_option_that_it_lacks(here: Command, inbox: Inbox) -> None:
-    for _ in range(2):
-        inbox.make("held", message=to_message("celery", task="shop.charge"))
-    inbox.make("held", message=to_message("sidekiq", jid="b4a577"))
-    many = here("held", "redo", "--all", "--reason", "not there").out.splitlines()
-    assert many[1] == "Released, but not sent again: 3. In 10 minutes: semel operations stale"
-    assert [line.partition(", and ")[2].partition(" was")[0] for line in many[2:]] == [
-        "no --sidekiq URL",
-        "no --celery MODULE:APP",
-    ], many
+def test_a_redo_without_the_option_that_it_needs_changes_nothing(here: Command, inbox: Inbox) -> None:
+    mine, _ = inbox.make("held", job_type="mine")
+    celery, _ = inbox.make("held", message=to_message("celery", task="shop.charge"))
+    sidekiq, _ = inbox.make("held", message=to_message("sidekiq", jid="b4a577"))
+    inbox.make("completed", message=to_message("sidekiq", jid="done"), job_type="mine")
+    many = here("held", "redo", "--all", "--reason", "not there")
+    assert many.code == 2
+    assert "came by celery and sidekiq, and no --celery MODULE:APP and --sidekiq URL was given" in many.err
+    assert "Nothing was changed." in many.err
+    one = here("held", "redo", str(celery), "--claim", "1", "--reason", "not there")
+    assert one.code == 2
+    assert "no --celery MODULE:APP was given" in one.err
+    with_one = here("held", "redo", "--all", "--reason", "not there", "--sidekiq", "redis://127.0.0.1:1/0")
+    assert with_one.code == 2
+    assert "sidekiq" not in with_one.err
+    assert {inbox.get(each).operation.state for each in (mine, celery, sidekiq)} == {State.HELD}
+    assert [event[0] for event in inbox.events(celery)] == ["held"], "not even tried"
+    assert here("held", "redo", "--all", "--reason", "not there", "--dry-run").code == 0
+    assert here("held", "redo", "--job-type", "mine", "--reason", "not there").code == 0
+    released = here("held", "redo", "--all", "--reason", "not there", "--no-send").out.splitlines()
+    assert released[1] == "Released, but not sent again: 2. In 10 minutes: semel operations stale"
+    assert inbox.get(celery).operation.state is State.RELEASED
+
+
+def test_stale_are_released_ones_too_that_nobody_claims(here: Command, inbox: Inbox) -> None:
+    made = {
+        state: inbox.make(state)[0]
+        for state in ("claimed", "stale", "held", "released", "unclaimed", "completed")
+    }
+    for words in (("operations", "stale"), ("held", "list", "--stale")):
+        told = here(*words, "--json").json()["operations"]
+        assert {each["id"] for each in told} == {made["stale"], made["unclaimed"]}, words
+    many = here("held", "redo", "--stale", "--all", "--reason", "the broker is back", "--json").json()
+    assert (many["matched"], many["changed"], many["left"]) == (2, 2, [])
+    assert inbox.get(made["released"]).operation.claim == 1, "its next delivery may be due"
 
 
 def test_find_by_label_and_key(here: Command, inbox: Inbox) -> None:

@@ -10,7 +10,7 @@ import pytest
 from semel.sql import Catalogue
 
 FILTER: dict[str, Any] = dict.fromkeys(
-    ("job_type", "scope", "label", "key", "changed_before", "changed_after", "idle", "before_id")
+    ("job_type", "scope", "label", "key", "changed_before", "changed_after", "idle", "unclaimed", "before_id")
 )
 FILL = """
 INSERT INTO semel.operations (job_type, key, state, outcome, claimed_at, lease_until, reference, reference_at, effect,

@@ -36,6 +36,7 @@ BY_NUMBER = ("lock_operation", "operation", "person_complete", "person_release")
 EXEMPT = {
     "list_operations": "a list: tests/guard_people/test_plans.py",
     "count_operations": "a list: tests/guard_people/test_plans.py",
+    "list_adapters": "asked by a person before a redo; as count_operations",
     "count_stale": "a list: tests/guard_people/test_plans.py",
     "operation_events": "one operation's history: tests/guard_people/test_plans.py",
     "events_window": "a view of the history in a span of time",

@@ -6,17 +6,20 @@ module Semel
   # Guards code by records in one database.
   #
   # +target+ is a URL, ActiveRecord::Base (or another connection class of ActiveRecord), or a connection of pg, mysql2 or
-  # sqlite3, from which the guard takes where the database is. Outside effects are claimed on a few connections of the guard's
-  # own, committed by themselves. +secret+ makes keys HMACs, for keys that hold personal data: then no label is stored;
-  # +older_secrets+ still count for one retention after a rotation (nil: the time without one).
+  # sqlite3, from which the guard takes where the database is; without one, the URL of SEMEL_DATABASE_URL. Outside effects
+  # are claimed on a few connections of the guard's own, committed by themselves. +secret+ makes keys HMACs, for keys that
+  # hold personal data: then no label is stored; +older_secrets+ still count for one retention after a rotation (nil: the
+  # time without one).
   class Once
+    VARIABLE = "SEMEL_DATABASE_URL"
+
     attr_reader :logger, :scope
 
-    def initialize(target, schema: "semel", scope: "", secret: nil, older_secrets: [], labels: true, keep_messages: true,
+    def initialize(target = nil, schema: "semel", scope: "", secret: nil, older_secrets: [], labels: true, keep_messages: true,
                    logger: nil, watch: nil)
       @logger = logger || Logger.new($stderr, progname: "semel.guard")
       @scope = scope
-      @place = Guard::Place.new(target, schema, watch: watch)
+      @place = Guard::Place.new(target || target_told, schema, watch: watch)
       @beat = Guard::Beat.new(@place, @logger)
       @requests = Guard::Requests.new(secret, older_secrets, labels: labels, keep_messages: keep_messages)
     end
@@ -66,6 +69,16 @@ module Semel
     end
 
     private
+
+    # What the environment says.
+    def target_told
+      told = ENV.fetch(VARIABLE, "").strip
+      return told unless told.empty?
+
+      raise ConfigurationError.new("Semel.once was given no database, and #{VARIABLE} is not set.",
+                                   holds: "Nothing was claimed and nothing done.",
+                                   remedy: "Set #{VARIABLE}, or say Semel.once(…).")
+    end
 
     def refuse_on(declaration)
       raise UnsafeClaim.new(

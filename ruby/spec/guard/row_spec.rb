@@ -206,6 +206,26 @@ Databases::URLS.each_key do |dialect|
   end
 end
 
+RSpec.describe "Semel.once without a database" do
+  around do |example|
+    before = ENV.fetch("SEMEL_DATABASE_URL", nil)
+    example.run
+  ensure
+    ENV["SEMEL_DATABASE_URL"] = before
+  end
+
+  it "takes the one of SEMEL_DATABASE_URL, and says so where there is none" do
+    ENV["SEMEL_DATABASE_URL"] = "mongodb://nowhere"
+    expect { Semel.once }.to raise_error(Semel::ConfigurationError, /mongodb/)
+    ENV["SEMEL_DATABASE_URL"] = "sqlite3:////tmp/never-opened.db"
+    expect(Semel.once).to be_a(Semel::Once)
+    [" ", nil].each do |unset|
+      ENV["SEMEL_DATABASE_URL"] = unset
+      expect { Semel.once }.to raise_error(Semel::ConfigurationError, /SEMEL_DATABASE_URL is not set/)
+    end
+  end
+end
+
 RSpec.describe Semel::Store::Sources do
   it "refuses what leads to no database" do
     [Object.new, "shop", "oracle://x", :default, nil].each do |target|

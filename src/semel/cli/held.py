@@ -24,7 +24,7 @@ from semel.cli.operation_output import find_job_beside, print_changes, print_ope
 from semel.cli.operations import show
 from semel.cli.output import print_json, progress_bar
 from semel.cli.reports import Before, Limit
-from semel.cli.resending import CeleryApp, SidekiqRedis, find_resenders
+from semel.cli.resending import CeleryApp, NoSend, SidekiqRedis, find_resenders
 
 if TYPE_CHECKING:
     from semel.core.operation_report import OperationFilter, OperationRecord
@@ -50,7 +50,10 @@ RevisionNumber = Annotated[
     ),
 ]
 Stale = Annotated[
-    bool, typer.Option("--stale", help="Stale claims, past their lease, instead of held operations.")
+    bool,
+    typer.Option(
+        "--stale", help="Claims past their lease, and released ones that nobody claims, instead of held."
+    ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="Without any filter: every held operation.")]
 NewReference = Annotated[
@@ -84,7 +87,7 @@ def list_(
     wanted = _wanted(stale, job_type, scope, label, (older, newer))
     with open_guard(database, schema) as session:
         page = run(list_operations(wanted, limit=limit, before_id=before), session)
-    print_page(page, as_json=as_json, nothing="No stale claims." if stale else "Nothing is held.")
+    print_page(page, as_json=as_json, nothing="Nothing is stale." if stale else "Nothing is held.")
 
 
 def done(
@@ -145,6 +148,7 @@ def redo(
     dry_run: DryRun = False,
     celery: CeleryApp = None,
     sidekiq: SidekiqRedis = None,
+    no_send: NoSend = False,
     who: Who = None,
     database: GuardDatabase = None,
     schema: Schema = None,
@@ -153,8 +157,8 @@ def redo(
     """Say that the effect did not happen: the next delivery acts.
 
     The operation is released and its message sent again, where it is kept; through --celery or --sidekiq where it
-    came from there. A paused worker that wakes inside its call can still double the effect: look at the lease and
-    the last sign of life first.
+    came from there: without that option nothing is changed. A paused worker that wakes inside its call can still double
+    the effect: look at the lease and the last sign of life first.
 
     Example: semel held redo 42 --claim 3 --revision 7 --reason "the provider has no such charge"
     """
@@ -170,7 +174,8 @@ def redo(
         dry_run,
         as_json,
         new_reference=new_reference,
-        resenders=() if dry_run else tuple(find_resenders(celery, sidekiq)),
+        no_send=no_send or dry_run,
+        resenders=() if no_send or dry_run else tuple(find_resenders(celery, sidekiq)),
     )
     _carry_out(task, database, schema)
 
@@ -220,6 +225,7 @@ class _Task:
     as_json: bool
     result: str | None = None
     new_reference: bool = False
+    no_send: bool = False
     resenders: tuple[Resender, ...] = ()
 
 
@@ -234,16 +240,19 @@ def _wanted(
 
     from semel.core.operations import State
 
-    states = frozenset({State.CLAIMED if stale else State.HELD})
+    states = frozenset({State.CLAIMED, State.RELEASED} if stale else {State.HELD})
     return build_operation_filter(states, job_type, scope, label, changed, timedelta(0) if stale else None)
 
 
 def _carry_out(task: _Task, database: str | None, schema: str | None) -> None:
     from semel.core.people import Act
+    from semel.operate.sendable import refuse_unsendable
 
     act = Act(task.act)
     _check(task)
     with open_guard(database, schema) as session:
+        if act is Act.REDO and not task.no_send:
+            refuse_unsendable(session, task.operation_id or task.wanted, task.resenders)
         if task.operation_id is not None:
             resolved = _resolve_one(session, task, act, task.operation_id)
             _report_one(resolved, as_json=task.as_json)

@@ -28,6 +28,9 @@ SidekiqRedis = Annotated[
         help="Sidekiq's Redis, such as redis://localhost:6379/0.",
     ),
 ]
+NoSend = Annotated[
+    bool, typer.Option("--no-send", help="Release only; you send the messages again yourself.")
+]
 SqsConsumer = Annotated[
     str | None,
     typer.Option(

@@ -25,7 +25,7 @@ class OperationFilter:
     changed_before: When | None = None
     changed_after: When | None = None
     idle: timedelta | None = None
-    """Only claims whose lease ended, and released ones that nobody claimed, so long ago."""
+    """Only claims whose lease ended so long ago, and released ones that nobody claimed for that long, and ten minutes."""
 
     def __post_init__(self) -> None:
         for name in ("changed_before", "changed_after"):

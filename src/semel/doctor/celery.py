@@ -38,6 +38,8 @@ class TaskNumbers:
     acks_on_failure: bool = True
     time_limit: timedelta | None = None
     soft_time_limit: timedelta | None = None
+    waits_for_database: bool = True
+    """Whether ``autoretry_for`` covers a database of the guard that is out of reach."""
     retry_delay: timedelta = timedelta(0)
     """The longest that a retry is put off, as far as it is declared."""
 
@@ -107,6 +109,8 @@ def _places(app: CeleryNumbers, visibility: timedelta) -> Iterator[Finding]:
 
 
 def _acknowledgement(task: TaskNumbers) -> Iterator[Finding]:
+    if not task.waits_for_database and (task.acks_on_failure or not task.acks_late):
+        yield find("celery-database-lost", task.name, "autoretry_for has no DatabaseUnreachable")
     if not task.acks_late:
         kept = "" if task.keep_message else "; its message is not kept, so nothing can send it again"
         yield find("celery-early-ack", task.name, f"acks_late is off{kept}")

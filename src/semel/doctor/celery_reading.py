@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from semel.core.effects import Row
 from semel.doctor.celery import COUNTS, CeleryNumbers, TaskNumbers
+from semel.errors import DatabaseUnreachable
 
 if TYPE_CHECKING:
     from semel.guard.guarded import Guarded
@@ -79,8 +80,15 @@ def _task(name: str, task: Any, guarded: Guarded[..., Any], conf: Any) -> TaskNu
         acks_on_failure=task.acks_on_failure_or_timeout is not False,
         time_limit=_seconds(task.time_limit, conf.task_time_limit),
         soft_time_limit=_seconds(task.soft_time_limit, conf.task_soft_time_limit),
+        waits_for_database=_waits_for_database(task),
         retry_delay=_retry_delay(task),
     )
+
+
+def _waits_for_database(task: Any) -> bool:
+    left_out = tuple(getattr(task, "dont_autoretry_for", None) or ())
+    retried = tuple(getattr(task, "autoretry_for", None) or ())
+    return issubclass(DatabaseUnreachable, retried) and not issubclass(DatabaseUnreachable, left_out)
 
 
 def _seconds(own: Any, configured: Any) -> timedelta | None:

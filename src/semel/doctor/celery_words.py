@@ -63,6 +63,11 @@ WORDS: Final[Mapping[str, Words]] = MappingProxyType(
             "and is listed as stale.",
             "reject_on_worker_lost=True. A task that kills each of its workers is held after max_takeovers.",
         ),
+        "celery-database-lost": Words(
+            _WARNING,
+            "While the guard's database is out of reach each task fails, and its message is gone: nothing delivers it again.",
+            "autoretry_for=(semel.errors.DatabaseUnreachable,), retry_backoff=True, max_retries=None.",
+        ),
         "celery-failure-rejects": Words(
             _NOTE,
             "A task that fails for good (held, another payload) has its message rejected: dropped, or dead-lettered.",

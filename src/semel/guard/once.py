@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -22,10 +23,26 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_VARIABLE: Final = "SEMEL_DATABASE_URL"
+
+
+def _target_told() -> str:
+    """What the environment says. Never the embedded server: records that vanish with a folder guard nothing."""
+    told = os.environ.get(_VARIABLE, "").strip()
+    if not told:
+        raise ConfigurationError(
+            f"Once() was given no database, and {_VARIABLE} is not set.",
+            holds="Nothing was claimed and nothing done.",
+            remedy=f"Set {_VARIABLE}, or say Once(…); for development: export {_VARIABLE}=$(semel db url)",
+        )
+    return told
+
+
 class Once:
     """Guards functions by records in one database.
 
-    ``target`` is a DSN, a SQLAlchemy engine or session, a pool, a Django alias, a SQLite file's path or a `semel.App`.
+    ``target`` is a DSN, a SQLAlchemy engine or session, a pool, a Django alias, a SQLite file's path or a `semel.App`;
+    without one the DSN is ``SEMEL_DATABASE_URL``.
     Outside effects are claimed on a small pool of the guard's own, committed by themselves. ``secret`` makes keys HMACs,
     for keys that hold personal data: then no label is stored; ``older_secrets`` still count for one retention after a
     rotation (None: the time without one).
@@ -33,7 +50,7 @@ class Once:
 
     def __init__(
         self,
-        target: object,
+        target: object = None,
         *,
         schema: str = "semel",
         scope: Scope = "",
@@ -42,7 +59,7 @@ class Once:
         labels: bool = True,
         keep_messages: bool = True,
     ) -> None:
-        self.place = Place(target, schema)
+        self.place = Place(_target_told() if target is None else target, schema)
         self._scope = scope
         self._labels = labels
         self._declare = partial(declare, secrets=(secret, *older_secrets), keep_message=keep_messages)

@@ -10,8 +10,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from semel.core.operations import State
 from semel.core.people import Act
@@ -20,14 +19,13 @@ from semel.guard.declaration import make_reference
 from semel.operate.carry_out import carry_out
 from semel.operate.held_jobs import job_of, settle_job
 from semel.operate.resending import Resender, find_resender
+from semel.operate.sendable import REACHED_BY
 from semel.store import guard_people
 from semel.store.guard_people import Decided, Decision, Locked, Refused
 from semel.store.run import Session
 from semel.store.statement import Operation, Steps
 
 logger = logging.getLogger("semel.operate")
-_REACHED_BY: Final = MappingProxyType({"celery": "--celery MODULE:APP", "sidekiq": "--sidekiq URL"})
-"""What has to be given for a message to be sent again by these adapters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +224,7 @@ def _unknown(message: Any) -> str:
     if job_id is not None:
         return f"Its job is in another database: run it again there (semel job retry {job_id})."
     adapter = message.get("adapter") if isinstance(message, dict) else None
-    option = _REACHED_BY.get(adapter or "")
+    option = REACHED_BY.get(adapter or "")
     if option is None:
         return f"Its message came by {adapter}, which cannot be sent to from here: send it again yourself."
     return (

@@ -140,7 +140,8 @@ def purge_operation_events(session: Session, older_than: timedelta) -> int:
 def _choose(wanted: OperationFilter) -> OperationFilter:
     if wanted.states:
         return wanted
-    return replace(wanted, states=frozenset({State.HELD if wanted.idle is None else State.CLAIMED}))
+    stale = frozenset({State.CLAIMED, State.RELEASED})
+    return replace(wanted, states=frozenset({State.HELD}) if wanted.idle is None else stale)
 
 
 def _each(session: Session, wanted: OperationFilter, before_id: int | None) -> Iterator[OperationSummary]:

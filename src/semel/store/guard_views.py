@@ -17,6 +17,7 @@ from semel.core.operation_report import (
 from semel.core.operations import Outcome, State
 from semel.core.people import UNCLAIMED
 from semel.core.report import When
+from semel.store.guard_request import text_of
 from semel.store.statement import Operation, Row, Statement, Steps
 
 _SUMMARY_COLUMNS: Final = 29
@@ -47,6 +48,17 @@ def count_operations(wanted: OperationFilter) -> Operation[tuple[int, int]]:
         return int(rows[0][0]), int(rows[0][1])
 
     return Operation("count_operations", steps)
+
+
+def list_adapters(wanted: OperationFilter) -> Operation[frozenset[str]]:
+    """By which adapters the messages came that these operations keep."""
+
+    def steps() -> Steps[frozenset[str]]:
+        now = yield from _clock()
+        rows = yield Statement("guard/list_adapters", _parameters(wanted, now), _states(wanted))
+        return frozenset(text_of(name) for (name,) in rows if name is not None)
+
+    return Operation("list_adapters", steps)
 
 
 def find_operation(operation_id: int) -> Operation[OperationRecord | None]:
@@ -129,7 +141,13 @@ def _parameters(wanted: OperationFilter, now: datetime) -> dict[str, Any]:
         "changed_before": seconds(wanted.changed_before),
         "changed_after": seconds(wanted.changed_after),
         "idle": None if wanted.idle is None else wanted.idle.total_seconds(),
+        "unclaimed": _beyond(wanted.idle),
     }
+
+
+def _beyond(idle: timedelta | None) -> float:
+    """Seconds more that a released operation has to wait than a claim before it counts: its next delivery may be due."""
+    return 0.0 if idle is None else max((UNCLAIMED - idle).total_seconds(), 0.0)
 
 
 def _states(wanted: OperationFilter) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import select
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol, TypeVar
@@ -14,6 +13,7 @@ from semel.store.drivers.by_hand import savepoint_by_hand, transaction_by_hand
 from semel.store.drivers.mysql_driver import MysqlSession, is_open
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession, is_unused
 from semel.store.drivers.sqlite_driver import SqliteSession
+from semel.store.idle import has_something_to_say
 from semel.store.run import AsyncSession, Session, Watch
 from semel.store.statement import Copy, Rows, Statement
 
@@ -115,7 +115,7 @@ class OwnPsycopgSession(PsycopgSession):
         return is_unused(self.connection)
 
     def is_alive(self) -> bool:
-        return not self.connection.closed and not _has_something_to_say(self.connection.fileno())
+        return not self.connection.closed and not has_something_to_say(self.connection.fileno())
 
     def close(self) -> None:
         self.connection.close()
@@ -137,7 +137,7 @@ class AsyncOwnPsycopgSession(AsyncPsycopgSession):
         return is_unused(self.connection)
 
     async def is_alive(self) -> bool:
-        return not self.connection.closed and not _has_something_to_say(self.connection.fileno())
+        return not self.connection.closed and not has_something_to_say(self.connection.fileno())
 
     async def close(self) -> None:
         await self.connection.close()
@@ -191,13 +191,6 @@ async def in_thread(function: Callable[[], Value]) -> Value:
         work.exception()  # looked at: the cancellation is what is told
         raise cancelled
     return work.result()
-
-
-def _has_something_to_say(file_descriptor: int) -> bool:
-    """An idle connection that can be read has been ended, or is not as we left it."""
-    poll = select.poll()
-    poll.register(file_descriptor, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def make_sqlite(path: str, catalogue: Catalogue, *, uri: bool = False) -> OwnSqliteSession:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from semel.errors import DatabaseUnreachable
 from semel.sql import Catalogue
 from semel.store.connect import connect, connect_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession
+from semel.store.idle import has_something_to_say
 from semel.store.run import AsyncSession, Session, Watch
 from semel.store.sessions import async_session_for, sync_session_for
 
@@ -175,17 +175,10 @@ def _reusable(idle: list[Any]) -> Any:
         except IndexError:  # another thread took it
             break
         connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any] = session.connection
-        if not connection.closed and not _has_something_to_say(connection.fileno()):
+        if not connection.closed and not has_something_to_say(connection.fileno()):
             return session
         connection.pgconn.finish()
     return None
-
-
-def _has_something_to_say(file_descriptor: int) -> bool:
-    """An idle connection that can be read has been ended, or is not as we left it."""
-    poll = select.poll()
-    poll.register(file_descriptor, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _is_clean(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:

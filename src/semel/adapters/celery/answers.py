@@ -28,6 +28,8 @@ from semel.errors import (
 
 logger = logging.getLogger("semel.adapters.celery")
 
+_FAILS: Final = (Held, PayloadMismatch, TooOld, KeyRefused)
+"""It never succeeds by coming again, or a person decides first."""
 _MOST: Final = 60.0
 _LEAST: Final = 0.1
 _SOON: Final = timedelta(seconds=1)
@@ -41,7 +43,7 @@ def translate(task: Task, error: SemelError, kept: Kept | None) -> NoReturn:
         case ClaimLost():
             # The record is somebody else's by now: this attempt says nothing, and the next delivery asks it.
             _again(task, error, kept, _SOON)
-        case Held() | PayloadMismatch() | TooOld() | KeyRefused():
+        case SemelError() if isinstance(error, _FAILS):
             _fail(task, error)
         case Abandoned():
             _revoke(task, error)
@@ -79,11 +81,20 @@ def _again(task: Task, error: SemelError, kept: Kept | None, left: timedelta) ->
 
 
 def _fail(task: Task, error: SemelError) -> NoReturn:
-    """Fail visibly and for good. Celery's own way, unless ``autoretry_for`` would take it for an error to retry."""
+    """Fail visibly and for good. Celery's own way, unless ``autoretry_for`` would take it for an error to retry.
+
+    It is expected, so it is a line of the log, and its traceback is in the result only.
+    """
+    task.throws = (*_FAILS, *(each for each in _kinds(task.throws) if each not in _FAILS))
     if not hasattr(task, "_orig_run"):
         raise error
     TraceInfo(FAILURE, error).handle_error_state(task, task.request)
     raise Ignore from error
+
+
+def _kinds(throws: Any) -> tuple[type[BaseException], ...]:
+    """A task's ``throws``, which may be one class too."""
+    return tuple(throws) if isinstance(throws, list | tuple | set) else (throws,) if throws else ()
 
 
 def _revoke(task: Task, error: SemelError) -> NoReturn:

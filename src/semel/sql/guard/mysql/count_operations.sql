@@ -12,5 +12,5 @@ SELECT count(*), coalesce(max(id), 0)
    AND (CAST(:changed_after AS DECIMAL(20, 6)) IS NULL
         OR changed_at >= TIMESTAMP('1970-01-01') + INTERVAL CAST(:changed_after AS DECIMAL(20, 6)) SECOND)
    AND (CAST(:idle AS DECIMAL(20, 6)) IS NULL
-        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
+        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at + INTERVAL CAST(:unclaimed AS DECIMAL(20, 6)) SECOND END
            < UTC_TIMESTAMP(6) - INTERVAL CAST(:idle AS DECIMAL(20, 6)) SECOND)

@@ -12,5 +12,5 @@ SELECT count(*), coalesce(max(id), 0)
    AND (CAST(:changed_after AS double precision) IS NULL
         OR changed_at >= to_timestamp(CAST(:changed_after AS double precision)))
    AND (CAST(:idle AS double precision) IS NULL
-        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
+        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at + make_interval(secs => CAST(:unclaimed AS double precision)) END
            < clock_timestamp() - make_interval(secs => CAST(:idle AS double precision)))

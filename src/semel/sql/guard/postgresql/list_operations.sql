@@ -1,7 +1,7 @@
 -- A page of operations, newest first. Caller: store.guard_views. Locks: none. Index: operations_open where only open states
 -- are wanted, else the key by id, newest first. {states} are the wanted states as quoted literals, so that a partial index
 -- can serve. {limit} is a number. idle: only claims whose lease ended, and released ones that nobody claimed, that many
--- seconds ago.
+-- seconds ago; unclaimed: released ones so many seconds later.
 SELECT id, scope, job_type,
        encode(key, 'hex'), label, state, outcome, claim, revision, effect,
        CAST(extract(epoch FROM created_at) AS double precision),
@@ -24,7 +24,7 @@ SELECT id, scope, job_type,
    AND (CAST(:changed_after AS double precision) IS NULL
         OR changed_at >= to_timestamp(CAST(:changed_after AS double precision)))
    AND (CAST(:idle AS double precision) IS NULL
-        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
+        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at + make_interval(secs => CAST(:unclaimed AS double precision)) END
            < clock_timestamp() - make_interval(secs => CAST(:idle AS double precision)))
    AND (CAST(:before_id AS bigint) IS NULL OR id < CAST(:before_id AS bigint))
  ORDER BY id DESC LIMIT {limit}

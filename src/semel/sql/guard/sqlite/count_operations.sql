@@ -12,5 +12,5 @@ SELECT count(*), coalesce(max(id), 0)
    AND (CAST(:changed_after AS REAL) IS NULL
         OR changed_at >= CAST(:changed_after AS REAL))
    AND (CAST(:idle AS REAL) IS NULL
-        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
+        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at + CAST(:unclaimed AS REAL) END
            < (julianday('now') - 2440587.5) * 86400.0 - CAST(:idle AS REAL))

@@ -1,7 +1,7 @@
 -- A page of operations, newest first. Caller: store.guard_views. Locks: none. Index: semel_operations_open where only open
 -- states are wanted, else the key by id, newest first. {states} are the wanted states as quoted literals, so that a partial
 -- index can serve. {limit} is a number. idle: only claims whose lease ended, and released ones that nobody claimed, that many
--- seconds ago.
+-- seconds ago; unclaimed: released ones so many seconds later.
 SELECT id, scope, job_type,
        CAST(key AS TEXT), label, state, outcome, claim, revision, effect,
        created_at,
@@ -24,7 +24,7 @@ SELECT id, scope, job_type,
    AND (CAST(:changed_after AS REAL) IS NULL
         OR changed_at >= CAST(:changed_after AS REAL))
    AND (CAST(:idle AS REAL) IS NULL
-        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at END
+        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at + CAST(:unclaimed AS REAL) END
            < (julianday('now') - 2440587.5) * 86400.0 - CAST(:idle AS REAL))
    AND (CAST(:before_id AS INTEGER) IS NULL OR id < CAST(:before_id AS INTEGER))
  ORDER BY id DESC LIMIT {limit}
