@@ -94,6 +94,20 @@ class ChargeMissJob < ChargeJob
   guard Semel::AcceptMiss.new
 end
 
+# An operation that asks for another one, before its own point of no return.
+class WholeJob
+  include Sidekiq::Worker
+  include Semel::Sidekiq::Job
+  sidekiq_retry_in { 1 }
+  semel_once 'whole', key: :name, payload: [], acting: :explicit
+
+  def perform(name, _amount)
+    ONCE.operation('charge-order', key: "#{name}-part", payload: { amount: 100 }) { 1 }
+    op.acting { Stage.charge(name, op.reference) }
+    op.done(1)
+  end
+end
+
 # An operation with a date of its own.
 class DatedJob < ChargeJob
   semel_once 'charge-order', key: :name, payload: [], dated: ->(_, days) { Date.today - days }, acting: :explicit

@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 import pytest
 from tests.adapters import job
 from tests.adapters.brokers import Redis
+from tests.adapters.celery_rig import redis_rig
 from tests.adapters.contract import SHORT, new_name
 from tests.adapters.sidekiq_fixtures import make_rig, redis_server
 from tests.adapters.sidekiq_rig import SidekiqRig
 from tests.guard.conftest import make_database
+from tests.guard.stored import Ago
 from tests.support.waiting import until
 
 import semel
@@ -253,6 +255,55 @@ def test_jobs_that_ruby_itself_pushes(rig: SidekiqRig) -> None:
     rig.wait_answered(name, "repeat", 3)
     rig.wait_idle()
     assert (rig.stage.effects[name], rig.stage.effects[f"{name}-b"]) == (1, 1)
+
+
+@pytest.mark.parametrize("answer", ["held", "abandoned"])
+def test_a_final_answer_inside_does_not_end_the_job(rig: SidekiqRig, answer: str) -> None:
+    """Sidekiq retries it, as it does any error, until a person has decided about the inner one."""
+    name = new_name("whole")
+    part = f"{name}-part"
+    rig.start()
+    rig.send(part)
+    rig.wait_state(part, "completed acted")
+    changes: dict[str, dict[str, Any]] = {
+        "held": {"state": "held", "outcome": None, "completed_at": None},
+        "abandoned": {"outcome": "abandoned"},
+    }
+    stored = rig.stored()
+    key = rig.filter(part).key or ""
+    stored.change(key, **changes[answer])
+    rig.send(name, how="WholeJob")
+    rig.wait_answered(part, answer, 2)
+    assert rig.stage.effects[name] == 0
+    stored.change(key, state="completed", outcome="by_person", completed_at=Ago(0))
+    stored.close()
+    rig.wait_state(name, "completed acted")
+    rig.wait_idle()
+    assert rig.stage.effects[name] == 1
+
+
+def test_a_celery_task_and_a_sidekiq_job_are_one_operation(
+    rig: SidekiqRig, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Each by its own worker, over its own broker, with one database."""
+    (tmp_path / "celery").mkdir()
+    by_ruby, by_python = new_name("shared"), new_name("shared")
+    with redis_rig(request, rig.database, tmp_path / "celery") as celery:
+        rig.start()
+        celery.start()
+        rig.send(by_ruby)
+        rig.wait_state(by_ruby, "completed acted")
+        message = celery.send(by_ruby)
+        celery.wait_result(message, "SUCCESS")
+        assert celery.result(message) == f"charge-{by_ruby}-1", "what the Ruby job stored"
+        celery.send(by_python)
+        celery.wait_state(by_python, "completed acted")
+        rig.send(by_python)
+        rig.wait_answered(by_python, "repeat")
+        rig.send(by_python, amount=999)
+        rig.wait_answered(by_python, "mismatch")
+        assert (rig.stage.effects[by_ruby], celery.stage.effects[by_ruby]) == (1, 0)
+        assert (rig.stage.effects[by_python], celery.stage.effects[by_python]) == (0, 1)
 
 
 class TestOneRecordForTwoLanguages:
