@@ -27,7 +27,10 @@ PROCESSES.set_forkserver_preload(
 
 
 class RelayProcess:
-    """``run_relay`` in a process of its own. ``death`` is (moment, statement, turn): it kills itself there."""
+    """``run_relay`` in a process of its own. ``death`` is (moment, statement, turn): it kills itself there.
+
+    ``early``: it is wrong, and sends a message so long after it called it confirmed.
+    """
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class RelayProcess:
         drain: bool = False,
         lease: float = 1.0,
         death: tuple[str, str, int] | None = None,
+        early: float = 0.0,
         **route: Any,
     ) -> None:
         self.log_path = directory / f"{name}.log"
@@ -51,6 +55,7 @@ class RelayProcess:
             "lease": lease,
             "drain": drain,
             "death": death,
+            "early": early,
             "log": str(self.log_path),
             "figures": str(self.figures_path),
         }
@@ -102,6 +107,7 @@ class RelayProcess:
 def serve(text: str) -> None:
     """What the process runs."""
     from tests.relay.application import app, make_target
+    from tests.relay.broken import Early
 
     from semel.queue.worker.logs import configure_logging
     from semel.relay import Relay, Route
@@ -114,7 +120,10 @@ def serve(text: str) -> None:
     app.point_to(told["url"])
     if told["death"] is not None:
         app.database.watch = _watch(*told["death"])
-    relay = Relay(app, {"out": Route(make_target(told["target"]), **told["route"])}, lease=told["lease"])
+    target = make_target(told["target"])
+    if told["early"]:
+        target = Early(target, told["early"])
+    relay = Relay(app, {"out": Route(target, **told["route"])}, lease=told["lease"])
     figures = run_relay(relay, drain=told["drain"])
     Path(told["figures"]).write_text(json.dumps(figures["out"].report()), "utf-8")
 

@@ -139,6 +139,23 @@ def test_what_says_nothing_about_the_message_makes_it_connect_anew(
     assert {json.loads(record["value"])["number"] for _, record in script.records} == set(range(6))
 
 
+@pytest.mark.parametrize(
+    "ended", [errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NotEnoughReplicasError]
+)
+def test_one_that_is_alone_on_its_way_is_not_to_blame(database_url: str, ended: type[Exception]) -> None:
+    app, script = make_app(database_url), Script(_1=[ended()] * 3)
+    app.jobs["note"].using(max_attempts=1).enqueue(1)
+
+    async def go() -> None:
+        async with relaying(app, script.target(), retry=QUICK) as running:
+            await comes_true(lambda: jobs(database_url)[0][2] == "done", "it arrived")
+            assert running.figures["out"].refused == 0
+
+    asyncio.run(go())
+    assert jobs(database_url)[0][2:4] == ("done", 1)
+    assert script.errors[1] == [], "each was met"
+
+
 def test_the_real_producer_takes_these_options() -> None:
     async def go() -> None:
         made: list[Any] = []

@@ -82,6 +82,29 @@ def test_celery_runs_the_task(
     ]
 
 
+def test_celery_s_broker_refuses_one_task_of_several(database_url: str, rabbit: Rabbit) -> None:
+    """Its queue is there with other arguments: RabbitMQ closes the channel, for that task only."""
+    app = make_app(database_url)
+    name = f"relay-{uuid.uuid4().hex[:8]}"
+    for number in range(10):
+        app.jobs["note"].using(max_attempts=1).enqueue(number)
+        if number == 4:
+            app.jobs["unknown"].using(max_attempts=1).enqueue(99)
+    celery = make_celery(rabbit.url)
+    celery.conf.update(
+        task_default_queue=name,
+        task_routes={"tests.unknown": {"queue": f"{name}-other"}},
+    )
+    with _rabbit(rabbit) as channel:
+        channel.queue_declare(f"{name}-other", durable=False, exclusive=True)
+        tasks = {"note": "tests.note", "unknown": "tests.unknown"}
+        figures = asyncio.run(drained(app, ToCelery(celery, tasks=tasks), retry=QUICK))
+        assert channel.queue_declare(name, passive=True).method.message_count == 10
+        channel.queue_delete(name)
+    assert (figures.sent, figures.failed, figures.connections) == (10, 1, 1)
+    assert {row[1:4] for row in jobs(database_url)} == {("note", "done", 1), ("unknown", "failed", 1)}
+
+
 def test_celery_arguments_by_place(redis: Redis, database_url: str) -> None:
     app = make_app(database_url)
     app.jobs["note"].enqueue(5, "x")

@@ -38,7 +38,8 @@ class Connecting:
         self._opened = opened
         self._ended = ended
         self._given_up = asyncio.Event()
-        self._wait = _FIRST_WAIT
+        self.wait = _FIRST_WAIT
+        """Seconds until the next one is tried, at most."""
         self._tries = 0
         self._task = asyncio.create_task(self._keep())
 
@@ -51,7 +52,7 @@ class Connecting:
 
     def works(self) -> None:
         """A message was confirmed: a connection that ends later is made again at once."""
-        self._wait, self._tries = _FIRST_WAIT, 0
+        self.wait, self._tries = _FIRST_WAIT, 0
 
     async def close(self) -> None:
         await end_tasks([self._task])
@@ -65,8 +66,8 @@ class Connecting:
                 finally:
                     self.sender = None
                     await self._close(sender)
-            await asyncio.sleep(self._wait * random.uniform(0.5, 1.0))  # noqa: S311 - spreads reconnections
-            self._wait = min(self._wait * 2, _LONGEST_WAIT)
+            await asyncio.sleep(self.wait * random.uniform(0.5, 1.0))  # noqa: S311 - spreads reconnections
+            self.wait = min(self.wait * 2, _LONGEST_WAIT)
 
     async def _open(self) -> Sender | None:
         try:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
-import random
 import time
 from functools import partial
-from typing import Final
 from uuid import UUID
 
-from semel.core.decide import Raised, Settlement, decide
-from semel.core.retry import RetryPolicy
 from semel.core.settings import Settings
 from semel.core.states import Status
 from semel.errors import BrokerUnavailable, BrokerUnreachable
@@ -21,13 +16,12 @@ from semel.queue.worker.outcomes import log_lost, to_detail
 from semel.relay.connecting import Connecting, said
 from semel.relay.figures import Figures
 from semel.relay.message import make_message
-from semel.relay.route import AGAIN, Route
+from semel.relay.refusals import after_refusal, step_aside, tell_blocked
+from semel.relay.route import Route
+from semel.relay.suspects import Suspects
 from semel.relay.target import Sender
 
 logger = logging.getLogger("semel.relay")
-
-_FOR_EVER: Final = 2_000_000_000
-"""Attempts of a message that keeps its key waiting."""
 
 
 class Forwarding:
@@ -45,8 +39,9 @@ class Forwarding:
         self._tails: dict[str, asyncio.Future[bool]] = {}
         """The last message under way of each key: true once it is confirmed."""
         self._sending: dict[int, asyncio.Task[bool]] = {}
-        self._blamed: dict[int, Exception] = {}
+        self._alone: set[int] = set()
         """Slots of messages that were the only one under way when their connection ended."""
+        self._suspects = Suspects()
         self._broken: Sender | None = None
         self._careful = 0
         """After a connection ended: so many messages go one at a time, to find the one that ends connections."""
@@ -58,7 +53,8 @@ class Forwarding:
 
     @property
     def paused(self) -> bool:
-        return self._connecting.sender is None
+        sender = self._connecting.sender
+        return sender is None or sender.lost.is_set()
 
     @property
     def concurrency(self) -> int:
@@ -105,7 +101,7 @@ class Forwarding:
             return False
         sender = self._connecting.sender
         message = make_message(held.job, self._installation, self.route.message_id)
-        if sender is None or self.stopping or not self._holds(held):
+        if sender is None or self.paused or self.stopping or not self._holds(held):
             return False
         task = asyncio.current_task()
         assert task is not None
@@ -135,7 +131,7 @@ class Forwarding:
         if not isinstance(error, BrokerUnavailable):
             self._careful = max(self._careful, len(self._sending))
             if len(self._sending) == 1:
-                self._blamed[next(iter(self._sending))] = error
+                self._alone.update(self._sending)
         for task in self._sending.values():
             if task is not asyncio.current_task():
                 task.cancel()
@@ -145,17 +141,19 @@ class Forwarding:
     def _ended(self, held: Held, mine: asyncio.Future[bool] | None, task: asyncio.Task[bool]) -> None:
         del self.board.running[held.slot]
         self.board.learn(held)
-        blamed = self._blamed.pop(held.slot, None)
-        error = blamed if task.cancelled() else task.exception() or blamed
-        confirmed = not task.cancelled() and task.exception() is None and task.result()
+        error = None if task.cancelled() else task.exception()
+        confirmed = not task.cancelled() and error is None and task.result()
         if confirmed:
             self._confirmed(held)
         elif held.lost:
             self._lose(held)
-        elif error is None:
-            self.board.end(Ending(held, None, give_back=True))
-        else:
+        elif error is not None:
             self._refused(held, error)
+        elif held.slot in self._alone:
+            self._step_aside(held)
+        else:
+            self.board.end(Ending(held, None, give_back=True))
+        self._alone.discard(held.slot)
         if mine is not None:
             self._leave_line(held, mine, confirmed)
         self.start_waiting()
@@ -164,42 +162,29 @@ class Forwarding:
     def _confirmed(self, held: Held) -> None:
         self._careful = max(0, self._careful - 1)
         self._connecting.works()
+        self._suspects.forget(held.job.id)
         self.figures.sent += 1
         key = held.job.ordering_key
         if key is not None and self.figures.unblock(key):
             logger.info("queue %s: the key %r goes on with job %s", held.job.queue, key, held.job.id)
         self.board.end(Ending(held, None))
 
+    def _step_aside(self, held: Held) -> None:
+        """It was alone on its way when the connection ended: uncharged, but behind others, lest it ends all connections."""
+        self._careful = max(0, self._careful - 1)
+        times = self._suspects.note(held.job.id, self.figures.sent)
+        settlement = step_aside(held.job, self._connecting.wait, times)
+        self.board.end(Ending(held, to_detail(held, settlement), settlement))
+
     def _refused(self, held: Held, error: BaseException) -> None:
         self._careful = max(0, self._careful - 1)
         self.figures.refused += 1
-        settlement = self._decide(held, error)
+        settlement = after_refusal(held.job, error, self.route)
         if settlement.status is Status.FAILED:
             self.figures.failed += 1
         elif held.job.ordering_key is not None:
-            self._tell_blocked(held, held.job.ordering_key, settlement)
+            tell_blocked(held.job, settlement, self.figures)
         self.board.end(Ending(held, to_detail(held, settlement), settlement))
-
-    def _decide(self, held: Held, error: BaseException) -> Settlement:
-        identity, policy = held.job.identity(), self.route.retry
-        if held.job.ordering_key is not None and self.route.when_refused == "block":
-            identity, policy = (
-                dataclasses.replace(identity, max_attempts=_FOR_EVER),
-                RetryPolicy(backoff=AGAIN),
-            )
-        return decide(identity, Raised(error), policy, random.random)
-
-    def _tell_blocked(self, held: Held, key: str, settlement: Settlement) -> None:
-        why = settlement.error.message if settlement.error is not None else settlement.reason
-        if self.figures.block(key, held.job.id, why):
-            logger.error(
-                "queue %s: job %s blocks its key %r: %s",
-                held.job.queue,
-                held.job.id,
-                key,
-                why,
-                extra={"job_id": held.job.id, "queue": held.job.queue, "ordering_key": key},
-            )
 
     def _lose(self, held: Held) -> None:
         self.figures.lost += 1

@@ -19,8 +19,9 @@ class Sender(Protocol):
     async def send(self, message: Message) -> None:
         """Return when the broker has confirmed that it keeps the message, not before.
 
-        Raises `MessageRefused` where it does not take this one, `BrokerUnreachable` where nobody knows whether it has it, and
-        `BrokerUnavailable` where it takes none for now, whatever the message is: that is never charged to the message.
+        Raises `MessageRefused` where it does not take this one: only that is charged to the message. `BrokerUnreachable` says
+        that nobody knows whether the broker has it, and that a message may have ended the connection; `BrokerUnavailable`,
+        that no message has: the broker takes none for now.
         """
         ...
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from semel.core.sidekiq import push_commands
 from semel.errors import ConfigurationError, NotFound
 
 ADAPTER: Final = "sidekiq"
@@ -23,7 +23,7 @@ class SidekiqResender:
 
     def __init__(self, redis: Any, *, namespace: str | None = None) -> None:
         self._redis = _connect(redis) if isinstance(redis, str) else redis
-        self._prefix = "" if namespace is None else f"{namespace}:"
+        self._namespace = namespace
 
     def send(self, message: Mapping[str, Any], *, who: str, why: str) -> str:
         """Push it to its queue. What it had failed with before is not part of it: its retries begin anew."""
@@ -31,13 +31,11 @@ class SidekiqResender:
         if missing:
             raise NotFound(f"The message has no {missing[0]!r}: it is no job of Sidekiq's.")
         job = {name: value for name, value in message.items() if name != "adapter"}
-        job["enqueued_at"] = time.time()
-        queue = str(job["queue"])
         with self._redis.pipeline(transaction=True) as pipeline:
-            pipeline.sadd(f"{self._prefix}queues", queue)
-            pipeline.lpush(f"{self._prefix}queue:{queue}", json.dumps(job))
+            for command in push_commands(job, at=time.time(), namespace=self._namespace):
+                pipeline.execute_command(*command)
             pipeline.execute()
-        return f"Job {job['jid']} is in the queue {queue} of Sidekiq again."
+        return f"Job {job['jid']} is in the queue {job['queue']} of Sidekiq again."
 
 
 def _connect(url: str) -> Any:

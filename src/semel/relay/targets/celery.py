@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from semel.errors import BrokerUnreachable, MessageRefused, MessageUnfit
+from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused, MessageUnfit
 from semel.relay.connecting import said
 from semel.relay.message import Message
 from semel.relay.target import Sender
+from semel.relay.targets.redis import meaning
 from semel.relay.targets.threaded import Answers, ThreadedSender
 
 _BATCH = 50
@@ -60,36 +61,34 @@ class ToCelery:
         return answers
 
     def _publish_one(self, producer: Any, message: Message) -> Exception | None:
-        import amqp
-        from kombu.exceptions import OperationalError
-
-        connection = producer.connection
-        broken = (*connection.connection_errors, *connection.channel_errors, OperationalError, OSError)
+        """Publish it, and wait for the broker's word on it."""
         try:
-            name, args, kwargs = self._task(message)
-            options = self.app.amqp.router.route(
-                {} if self.queue is None else {"queue": self.queue}, name, args, kwargs
-            )
-            task = self.app.amqp.as_task_v2(
-                message.id, name, args, kwargs, root_id=message.id, origin="semel relay"
-            )
-            task.headers.update(message.headers)
-            self.app.amqp.send_task_message(
-                producer,
-                name,
-                task,
-                retry=False,
-                timeout=self.timeout,
-                confirm_timeout=self.timeout,
-                **options,
-            )
-        except amqp.exceptions.MessageNacked:
-            return MessageRefused("The broker refused the task (a negative confirmation).")
-        except broken as error:
-            raise BrokerUnreachable(f"Celery's broker: {said(error)}") from error
+            send = self._prepared(message)
         except Exception as error:
             return error
+        connection = producer.connection
+        try:
+            send(producer)
+        except Exception as error:
+            found = _meaning(connection, error)
+            if isinstance(found, BrokerUnreachable):
+                raise found from error
+            if isinstance(error, connection.channel_errors):  # the broker has closed the channel
+                producer.revive(connection.channel())
+            return found
         return None
+
+    def _prepared(self, message: Message) -> Callable[[Any], object]:
+        """What publishes it by a producer."""
+        name, args, kwargs = self._task(message)
+        given = {} if self.queue is None else {"queue": self.queue}
+        options = self.app.amqp.router.route(given, name, args, kwargs)
+        task = self.app.amqp.as_task_v2(
+            message.id, name, args, kwargs, root_id=message.id, origin="semel relay"
+        )
+        task.headers.update(message.headers)
+        options |= {"retry": False, "timeout": self.timeout, "confirm_timeout": self.timeout}
+        return lambda producer: self.app.amqp.send_task_message(producer, name, task, **options)
 
     def _task(self, message: Message) -> tuple[str, Sequence[Any], Mapping[str, Any]]:
         name = message.kind if self.tasks is None else self.tasks.get(message.kind)
@@ -102,3 +101,23 @@ class ToCelery:
 
     def __str__(self) -> str:
         return f"Celery ({self.app.main or 'broker'})"
+
+
+def _meaning(connection: Any, error: Exception) -> Exception:
+    """What an error says about the one message that was being published."""
+    import amqp
+    from kombu.exceptions import OperationalError
+
+    if isinstance(error, amqp.exceptions.MessageNacked):
+        return MessageRefused("The broker refused the task (a negative confirmation).")
+    if isinstance(error, amqp.exceptions.ConnectionForced | amqp.exceptions.Blocked):
+        return BrokerUnavailable(f"Celery's broker: {said(error)}")
+    if isinstance(error, amqp.exceptions.ChannelError):
+        return MessageRefused(f"Celery's broker refused the task: {said(error)}")
+    if isinstance(error, connection.channel_errors) and connection.transport.driver_type == "redis":
+        return meaning(error, alone=True)
+    if isinstance(
+        error, (*connection.connection_errors, *connection.channel_errors, OperationalError, OSError)
+    ):
+        return BrokerUnreachable(f"Celery's broker: {said(error)}")
+    return error

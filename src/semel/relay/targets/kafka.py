@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from semel.errors import BrokerUnreachable, MessageRefused
+from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused
 from semel.relay.connecting import said
 from semel.relay.message import Message, Name, name_for
 from semel.relay.target import Sender
@@ -77,6 +77,12 @@ class _KafkaSender:
             errors.InvalidTimestampError,
         ) as error:
             raise MessageRefused(f"Kafka refuses the record for {topic!r}: {said(error)}") from error
+        except (
+            errors.NotEnoughReplicasError,
+            errors.NotEnoughReplicasAfterAppendError,
+            errors.ClusterAuthorizationFailedError,
+        ) as error:
+            raise BrokerUnavailable(f"Kafka: {said(error)}") from error
         except (errors.KafkaError, OSError) as error:
             raise BrokerUnreachable(f"Kafka: {said(error)}") from error
 

@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from semel.errors import BrokerUnreachable, MessageRefused
+from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused
 from semel.relay.connecting import said
 from semel.relay.message import Message, Name, name_for
 from semel.relay.target import Sender
+
+_STREAMS: Final = "$JS.API.STREAM.NAMES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,7 @@ class _NATSSender:
         try:
             reply = await self._connection.request(subject, body, timeout=target.timeout, headers=headers)
         except errors.NoRespondersError as error:
-            raise MessageRefused(
-                f"No stream takes the subject {subject!r}.", remedy="Make the stream."
-            ) from error
+            raise await self._nobody(subject) from error
         except (errors.MaxPayloadError, errors.BadSubjectError, errors.BadHeaderError) as error:
             raise MessageRefused(f"NATS takes no such message: {said(error)}") from error
         except (errors.Error, OSError, TimeoutError, asyncio.CancelledError) as error:
@@ -86,9 +86,37 @@ class _NATSSender:
             raise BrokerUnreachable(f"NATS: {said(error)}") from error
         answer = json.loads(reply.data)
         if "error" in answer:
-            raise MessageRefused(f"JetStream refuses: {answer['error'].get('description', answer['error'])}")
+            raise _meaning(answer["error"])
         if "stream" not in answer:
             raise MessageRefused(f"{subject!r} was answered by something that is no stream.")
 
+    async def _nobody(self, subject: str) -> Exception:
+        """Nobody answered for the subject: no stream takes it, or JetStream is away for now. The server says which."""
+        from nats import errors
+
+        asked = json.dumps({"subject": subject}).encode()
+        try:
+            reply = await self._connection.request(_STREAMS, asked, timeout=self._target.timeout)
+            found = json.loads(reply.data)
+        except errors.NoRespondersError:
+            return BrokerUnavailable("NATS: JetStream does not answer.")
+        except errors.TimeoutError:  # this account may not ask
+            found = {}
+        except (errors.Error, OSError) as error:
+            return BrokerUnreachable(f"NATS: {said(error)}")
+        if "error" in found:
+            return _meaning(found["error"])
+        if found.get("streams"):
+            return BrokerUnavailable(f"NATS: the stream of {subject!r} does not answer.")
+        return MessageRefused(f"No stream takes the subject {subject!r}.", remedy="Make the stream.")
+
     async def close(self) -> None:
         await self._connection.close()
+
+
+def _meaning(error: Mapping[str, Any]) -> Exception:
+    """From 500 on it is the server that cannot: no leader, no room. A subject that is full is the message's matter."""
+    told = f"JetStream refuses: {error.get('description', error)}"
+    if error.get("code", 0) >= 500 and "per subject" not in told:
+        return BrokerUnavailable(told)
+    return MessageRefused(told)

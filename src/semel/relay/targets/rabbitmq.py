@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from semel.errors import BrokerUnreachable, MessageRefused
+from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused
 from semel.relay.connecting import said
 from semel.relay.message import Message, Name, name_for
 from semel.relay.target import Sender
 from semel.relay.targets.threaded import settle
+
+_OF_A_MESSAGE: Final = (501, 502, 503)
+"""Codes with which a connection is closed for what was sent over it: a frame, a field, a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,25 @@ class _RabbitMQSender:
         """The channel or the connection has ended: nobody knows of what is unconfirmed."""
         self.lost.set()
         unconfirmed, self._unconfirmed = self._unconfirmed, {}
+        meaning = _meaning(error, alone=len(unconfirmed) == 1)
         for _, future in unconfirmed.values():
-            settle(future, BrokerUnreachable(f"RabbitMQ: {said(error)}"))
+            settle(future, meaning)
 
     async def close(self) -> None:
         if self.connection is not None and not (self.connection.is_closing or self.connection.is_closed):
             self.connection.close()
+
+
+def _meaning(error: BaseException, *, alone: bool) -> Exception:
+    """What an end says of the messages on their way: a channel is closed for one of them, a connection for other reasons."""
+    from pika.exceptions import ChannelClosedByBroker, ConnectionBlockedTimeout, ConnectionClosedByBroker
+
+    told = f"RabbitMQ: {said(error)}"
+    of_one = isinstance(error, ChannelClosedByBroker) or (
+        isinstance(error, ConnectionClosedByBroker) and error.reply_code in _OF_A_MESSAGE
+    )
+    if of_one and alone:
+        return MessageRefused(told)
+    if isinstance(error, ConnectionBlockedTimeout | ConnectionClosedByBroker) and not of_one:
+        return BrokerUnavailable(told)
+    return BrokerUnreachable(told)

@@ -8,17 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from semel.errors import BrokerUnavailable, BrokerUnreachable, MessageRefused, MessageUnfit
-from semel.relay.connecting import said
+from semel.core.sidekiq import push_commands
+from semel.errors import MessageUnfit
 from semel.relay.message import Message, Name, name_for
 from semel.relay.target import Sender
+from semel.relay.targets.redis import meaning
 from semel.relay.targets.threaded import Answers, ThreadedSender
 
 _BATCH = 100
-_OF_THE_MESSAGE = ("WRONGTYPE", "string exceeds maximum", "invalid bulk length")
-"""Redis's words for what another message would not meet: the key of its queue is no list, it is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,59 +63,42 @@ class ToSidekiq:
         pushed = []
         for place, message in enumerate(messages):
             try:
-                queue = name_for(self.queue, message)
-                job = msgspec.json.encode(self.job(message, queue))
+                job = self.job(message, name_for(self.queue, message))
+                commands = push_commands(job, at=time.time(), namespace=self.namespace)
             except Exception as error:
                 answers[place] = error
                 continue
-            pipeline.sadd(self._key("queues"), queue)
-            pipeline.lpush(self._key(f"queue:{queue}"), job)
+            for command in commands:
+                pipeline.execute_command(*command)
             pushed.append(place)
         refused: Exception | None = None
         try:
             pipeline.execute()
         except (redis.RedisError, OSError) as error:
-            refused = _meaning(error, alone=len(pushed) == 1)
+            refused = meaning(error, alone=len(pushed) == 1)
         for place in pushed:
             answers[place] = refused
         return answers
 
     def job(self, message: Message, queue: str) -> dict[str, Any]:
-        """The job hash that Sidekiq reads."""
+        """The job hash that Sidekiq reads, without the time of its push."""
         known = self.classes.get(message.kind)
         if known is None:
             raise MessageUnfit(
                 f"ToSidekiq has no class for the kind {message.kind!r}.", remedy="Add it to classes=."
             )
         name, names = (known, None) if isinstance(known, str) else known
-        now = time.time()
         return {
             "class": name,
             "args": [message.arguments] if names is None else _positional(message, names),
             "jid": jid(message),
             "queue": queue,
             "retry": self.retry,
-            "created_at": now,
-            "enqueued_at": now,
+            "created_at": time.time(),
         }
-
-    def _key(self, name: str) -> str:
-        return name if self.namespace is None else f"{self.namespace}:{name}"
 
     def __str__(self) -> str:
         return "Sidekiq (Redis)"
-
-
-def _meaning(error: Exception, *, alone: bool) -> Exception:
-    """A full memory, a replica, a disk that cannot be written and the like say nothing about the messages."""
-    told = said(error).rpartition("of pipeline caused error: ")[
-        2
-    ]  # before that the client shows a part of the job
-    if not any(each in told for each in _OF_THE_MESSAGE):
-        return BrokerUnavailable(f"Redis: {told}")
-    if alone:
-        return MessageRefused(f"Redis refuses: {told}")
-    return BrokerUnreachable(f"Redis refuses one of several: {told}")  # each is then sent alone
 
 
 def jid(message: Message) -> str:
