@@ -1,0 +1,113 @@
+"""What each check must come to, by the policy: pure, and written down before the first delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from semel.replay.results import Expected
+
+ONCE: Final = "once"
+"""The policy of whoever names none: one effect in the end, whatever happened."""
+POLICIES: Final = ("row", "provider_key", "lookup", "hold", "accept_duplicate", "accept_miss", ONCE)
+_ACTED: Final = ("completed acted",)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The declared effect, and what of the guard decides the counts."""
+
+    name: str
+    words: str
+    extra: int = 0
+    """Further effects that `AcceptDuplicate` accepts."""
+    explicit: bool = False
+    """Whether the job marks its point of no return: a death before it leaves nothing in doubt."""
+    recorded: bool = False
+    """Whether records are semel's, so that their states can be read."""
+
+
+@dataclass(frozen=True)
+class _End:
+    least: int
+    most: int
+    records: tuple[str, ...] = _ACTED
+
+
+def expected(check: str, policy: Policy, *, rounds: int = 1) -> Expected:
+    """What this check must come to."""
+    end = _END_OF.get(check, _after_once)(policy)
+    return Expected(
+        check=check,
+        least=end.least,
+        most=end.most,
+        records=end.records if policy.recorded else (),
+        because=policy.words,
+        rounds=rounds,
+    )
+
+
+def _after_once(policy: Policy) -> _End:
+    """Nobody died in doubt."""
+    return _End(1, 1)
+
+
+def _after_entry(policy: Policy) -> _End:
+    """Its worker died past the point of no return, before the effect."""
+    match policy.name:
+        case "hold":
+            return _End(0, 0, ("held",))
+        case "accept_miss":
+            return _End(0, 0, ("completed missed",))
+        case _:
+            return _End(1, 1)
+
+
+def _after_return(policy: Policy) -> _End:
+    """Its worker died after the effect, before the completion."""
+    match policy.name:
+        case "hold":
+            return _End(1, 1, ("held",))
+        case "lookup":
+            return _End(1, 1, ("completed found",))
+        case "accept_duplicate":
+            return _End(1, 1 + policy.extra, _ACTED)
+        case "accept_miss":
+            return _End(1, 1, ("completed missed",))
+        case _:
+            return _End(1, 1)
+
+
+def _after_claim(policy: Policy) -> _End:
+    """Its worker died past the commit of the claim, before any code of the job."""
+    return _End(1, 1) if policy.explicit else _after_entry(policy)
+
+
+def _after_pause(policy: Policy) -> _End:
+    """Its worker slept past the lease, within the job and before the call, and woke up when another had decided.
+
+    Before ``op.acting()`` it is refused. Past it no record can stop it: what the other did comes on top.
+    """
+    first = _after_claim(policy)
+    if policy.explicit or policy.name in ("row", "provider_key"):
+        return _End(1, 1)
+    more = {"lookup": 2, "accept_duplicate": 1 + policy.extra, "accept_miss": 1, "hold": 1}.get(policy.name, 1)
+    return _End(min(first.least, 1), more, (*first.records, *_ACTED))
+
+
+def _after_cut(policy: Policy) -> _End:
+    """The connection was lost at the completion, before its commit or after it."""
+    after = _after_return(policy)
+    return _End(after.least, after.most, tuple(dict.fromkeys((*_ACTED, *after.records))))
+
+
+_END_OF: Final[Mapping[str, Callable[[Policy], _End]]] = {
+    "killed-on-entry": _after_entry,
+    "old-claim": _after_entry,
+    "killed-on-return": _after_return,
+    "exception-after-effect": _after_return,
+    "killed-past-claim": _after_claim,
+    "paused-past-lease": _after_pause,
+    "lost-connection": _after_cut,
+}
