@@ -6,6 +6,7 @@ Each carries a stable ``code`` and says three things: what happened, what the da
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import ClassVar
 

@@ -99,13 +99,16 @@ class ControlRoom:
             return [
                 each
                 for each in self._events
-                if (operation is None or each.operation == operation) and (point is None or each.point == point)
+                if (operation is None or each.operation == operation)
+                and (point is None or each.point == point)
             ]
 
     def wait_for(self, operation: int, point: Point, count: int, patience: float) -> Event:
         """Wait until the operation has been there so often; that arrival. Raises `NotReached`."""
         self.wait_until(
-            lambda: len(self.events(operation, point)) >= count, f"operation {operation} at {point} x{count}", patience
+            lambda: len(self.events(operation, point)) >= count,
+            f"operation {operation} at {point} x{count}",
+            patience,
         )
         return self.events(operation, point)[count - 1]
 

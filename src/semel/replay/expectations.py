@@ -92,7 +92,9 @@ def _after_pause(policy: Policy) -> _End:
     first = _after_claim(policy)
     if policy.explicit or policy.name in ("row", "provider_key"):
         return _End(1, 1)
-    more = {"lookup": 2, "accept_duplicate": 1 + policy.extra, "accept_miss": 1, "hold": 1}.get(policy.name, 1)
+    more = {"lookup": 2, "accept_duplicate": 1 + policy.extra, "accept_miss": 1, "hold": 1}.get(
+        policy.name, 1
+    )
     return _End(min(first.least, 1), more, (*first.records, *_ACTED))
 
 

@@ -133,7 +133,9 @@ def _wait_gone(pid: int, patience: float) -> None:
     end = time.monotonic() + patience
     while time.monotonic() < end:
         try:
-            state = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
+            state = (
+                Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
+            )
         except OSError:
             return
         if state in "ZX":

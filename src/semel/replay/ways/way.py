@@ -11,7 +11,6 @@ from semel.replay.description import Message
 from semel.replay.processes import Victim, Worker
 
 
-
 @dataclass(frozen=True)
 class Surroundings:
     """Where the workers of one run live: their code, their environment, and the folder of their logs."""
