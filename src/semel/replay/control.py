@@ -9,7 +9,6 @@ from __future__ import annotations
 import socketserver
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -16,17 +16,17 @@ MessageOf: TypeAlias = Callable[[int], Message]
 """The message of the n-th operation."""
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a description."""
-
-
-class CalledFunction(_Part, tag_field="by", tag="callable"):
+class CalledFunction(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="callable"
+):
     """The job is a function; each delivery is a call of it, in a process of its own. ``function`` is ``module:name``."""
 
     function: str
 
 
-class Command(_Part, tag_field="by", tag="command"):
+class Command(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="command"
+):
     """The job is a command; each delivery is a run of it.
 
     In ``command``, ``{message}`` is the message as JSON, ``{name}`` its field of that name; it is given on stdin too.
@@ -35,7 +35,9 @@ class Command(_Part, tag_field="by", tag="command"):
     command: list[str]
 
 
-class SemelJob(_Part, tag_field="by", tag="semel"):
+class SemelJob(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="semel"
+):
     """A job of semel's own queue. ``app`` is ``module:attribute``, ``kind`` the job's kind."""
 
     app: str
@@ -44,7 +46,9 @@ class SemelJob(_Part, tag_field="by", tag="semel"):
     """None: SEMEL_DATABASE_URL."""
 
 
-class CeleryTask(_Part, tag_field="by", tag="celery"):
+class CeleryTask(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="celery"
+):
     """A Celery task, sent to its queue and run by ``celery worker`` with ``options``."""
 
     app: str
@@ -54,7 +58,9 @@ class CeleryTask(_Part, tag_field="by", tag="celery"):
     options: list[str] = msgspec.field(default_factory=list)
 
 
-class SqsQueue(_Part, tag_field="by", tag="sqs"):
+class SqsQueue(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="sqs"
+):
     """Messages of an Amazon SQS queue, consumed by ``worker``: the command that starts the consumer."""
 
     queue_url: str
@@ -66,7 +72,9 @@ class SqsQueue(_Part, tag_field="by", tag="sqs"):
     attributes: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class SidekiqJob(_Part, tag_field="by", tag="sidekiq"):
+class SidekiqJob(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="sidekiq"
+):
     """A Sidekiq class, pushed to Redis and run by ``worker``: ``["bundle", "exec", "sidekiq", "-r", "./app.rb"]``."""
 
     job_class: str
@@ -79,7 +87,7 @@ class SidekiqJob(_Part, tag_field="by", tag="sidekiq"):
 Deliver: TypeAlias = CalledFunction | Command | SemelJob | CeleryTask | SqsQueue | SidekiqJob
 
 
-class Watch(_Part):
+class Watch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The call that has the effect: it is stopped, killed and counted there. Give ``call`` or ``http``.
 
     ``call`` is a dotted name (``shop.provider.Client.charge``), or ``Class#method`` or ``Class.method`` in Ruby.
@@ -91,18 +99,31 @@ class Watch(_Part):
     http: str | None = None
     variable: str | None = None
     answer: dict[str, Any] | None = None
-    """What the proxy answers by itself (``status``, ``body``, ``headers``), for staging without live calls; None: it asks ``http``."""
+    """What the proxy answers by itself (``status``, ``body``, ``headers``), for staging without live calls.
+
+    None: it asks ``http``.
+    """
     only: str | None = None
-    """Of the proxied requests, those whose ``METHOD /path`` matches this regular expression have the effect; None: all but GET, HEAD and OPTIONS."""
+    """Of the proxied requests, those whose ``METHOD /path`` matches this regular expression have the effect.
+
+    None: all but GET, HEAD and OPTIONS.
+    """
     dwell: str | float = "20 ms"
     """How long the effect takes at least, so that two deliveries overlap."""
 
 
-class CountCalls(_Part, tag_field="by", tag="calls"):
-    """Calls of the watched call that returned (requests that were answered), told apart by their arguments for a provider's key."""
+class CountCalls(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="calls"
+):
+    """Calls of the watched call that returned, or requests that were answered.
+
+    Under a provider's key they are told apart by their arguments.
+    """
 
 
-class CountSql(_Part, tag_field="by", tag="sql"):
+class CountSql(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="sql"
+):
     """A query that answers the number of effects of one message; ``:name`` is the message's field of that name."""
 
     query: str
@@ -110,14 +131,19 @@ class CountSql(_Part, tag_field="by", tag="sql"):
     """An address, or a SQLite file; None: SEMEL_DATABASE_URL."""
 
 
-class CountHttp(_Part, tag_field="by", tag="http"):
-    """An address that answers JSON; ``{name}`` in it is the message's field, ``field`` the dotted path to a number or a list."""
+class CountHttp(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="http"
+):
+    """An address that answers JSON; ``{name}`` in it is the message's field.
+
+    ``field`` is the dotted path to a number, or to a list whose length counts.
+    """
 
     url: str
     field: str | None = None
 
 
-class GuardPlace(_Part):
+class GuardPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What keeps the job from acting twice.
 
     For semel's guard ``operation`` (``module:name`` of the guarded function) says it all. For another, ``table`` and
@@ -133,7 +159,7 @@ class GuardPlace(_Part):
     lease: str | float | None = None
 
 
-class Control(_Part):
+class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the same job is delivered without its guard: it must repeat there, or the run shows nothing.
 
     semel's guard needs none: its keys are made new at each delivery. ``none`` gives the reason why there is none.
@@ -144,7 +170,7 @@ class Control(_Part):
     none: str | None = None
 
 
-class Description(_Part):
+class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One job, as replay delivers it."""
 
     name: str
