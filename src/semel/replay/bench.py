@@ -1,0 +1,237 @@
+"""Where checks are done: workers of one kind, messages on their way to them, and what became of each operation."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from semel.replay.control import ControlRoom, NotReached
+from semel.replay.counting import Counter
+from semel.replay.description import Message
+from semel.replay.events import Event, Point
+from semel.replay.faults import VARIABLE
+from semel.replay.guards import NoGuard, SemelGuard
+from semel.replay.processes import Victim, Worker
+from semel.replay.results import Evidence
+from semel.replay.ways.way import Sent, Surroundings, Way
+
+_LOOK: Final = 0.05
+_LOG: Final = 4000
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What is done to the guard in a bench's workers."""
+
+    name: str
+    blind: bool = False
+    unconstrained: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What every worker's wrapper is told, but for its mode."""
+
+    socket: Path
+    journal: Path
+    watch: tuple[str, ...]
+    dwell: float
+
+    def write(self, mode: Mode, directory: Path) -> Path:
+        """The file that SEMEL_REPLAY names."""
+        path = directory / f"replay-{mode.name}.json"
+        told = {"blind": mode.blind, "unconstrained": mode.unconstrained, "watch": list(self.watch)}
+        told |= {"socket": str(self.socket), "journal": str(self.journal), "dwell": self.dwell}
+        path.write_text(json.dumps(told), encoding="utf-8")
+        return path
+
+
+class Bench:
+    """Workers of one mode. Every operation has a number of its own, and a message made of it."""
+
+    def __init__(
+        self,
+        way: Way,
+        surroundings: Surroundings,
+        mode: Mode,
+        *,
+        room: ControlRoom,
+        counter: Counter,
+        guard: NoGuard | SemelGuard,
+        told: Told,
+        numbers: itertools.count[int],
+        patience: float,
+        redelivery: float,
+    ) -> None:
+        self.way = way
+        self.mode = mode
+        self.room = room
+        self.guard = guard
+        self.patience = patience
+        self._counter = counter
+        self._numbers = numbers
+        self._redelivery = redelivery
+        settings = told.write(mode, surroundings.directory)
+        environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
+        self._surroundings = replace(surroundings, environment=environment)
+        self._messages: dict[int, Message] = {}
+        self._workers: list[tuple[Worker, int]] = []
+        self.evidence = Evidence()
+
+    # operations
+
+    def new_number(self) -> int:
+        """The number of a new operation."""
+        return next(self._numbers)
+
+    def send(self, number: int, message: Message) -> Sent:
+        """Send the operation's message for the first time."""
+        self._messages.setdefault(number, message)
+        return self._sent(number, self.way.send(message, number))
+
+    def again(self, number: int, sent: Sent) -> Sent:
+        """Deliver it once more."""
+        return self._sent(number, self.way.send_again(sent))
+
+    def _sent(self, number: int, sent: Sent) -> Sent:
+        self.room.know(sent.delivery, number)
+        self.evidence.deliveries += 1
+        if "deduplicated" in sent.extra:
+            self.evidence.notes.append(f"the broker de-duplicated: {sent.extra['deduplicated']}")
+        return sent
+
+    # workers
+
+    def workers(self, count: int, *, concurrency: int = 1) -> list[Worker]:
+        """So many live workers, started where they are missing."""
+        kept = [each for each in self._workers if each[0].is_alive() and each[1] == concurrency]
+        for worker, _ in self._workers:
+            if all(worker is not each for each, _ in kept[:count]):
+                worker.end()
+        self._workers = kept[:count]
+        while len(self._workers) < count:
+            self._workers.append((self.way.start(self._surroundings, concurrency=concurrency), concurrency))
+        return [worker for worker, _ in self._workers]
+
+    def worker_of(self, pid: int) -> Worker:
+        """The worker that a process belongs to; the first one where it cannot be told."""
+        from semel.replay.processes import descendants
+
+        for worker, _ in self._workers:
+            if pid == worker.pid or pid in descendants(worker.pid):
+                return worker
+        return self._workers[0][0]
+
+    def kill(self, victim: Victim, event: Event) -> None:
+        """SIGKILL, at the point where the process waits."""
+        worker = self.worker_of(event.pid)
+        code = worker.kill(victim, event.pid)
+        self.evidence.killed_at.append(f"{event.point} ({victim})")
+        if code is not None:
+            self.evidence.exits.append(code)
+        self.room.release(event.operation or 0, event.point)
+
+    def stop_workers(self) -> None:
+        """End those that are left."""
+        for worker, _ in self._workers:
+            worker.end()
+        self._workers = []
+
+    # waiting
+
+    def wait(self, number: int, point: Point, count: int = 1) -> Event:
+        """Wait until the operation has been there so often. Raises NotReached."""
+        return self.room.wait_for(number, point, count, self.patience)
+
+    def wait_begun(self, number: int, count: int, sent: Sent) -> None:
+        """Wait until the broker has delivered again by itself; else do so as it would."""
+        if count > 1 and self._redelivery > 0:
+            try:
+                self.room.wait_for(number, Point.BEGIN, count, self._redelivery)
+                self.evidence.redelivered_by = "broker"
+                return
+            except NotReached:
+                pass
+        if len(self.room.events(number, Point.BEGIN)) < count:
+            self.again(number, sent)
+            self.evidence.redelivered_by = "replay"
+        self.wait(number, Point.BEGIN, count)
+
+    def wait_quiet(self, numbers: list[int], patience: float | None = None) -> None:
+        """Wait until what was delivered is over and the broker has nothing; not longer than patience, without complaint."""
+        end = time.monotonic() + (self.patience if patience is None else patience)
+        while time.monotonic() < end:
+            if all(self._is_over(number) for number in numbers) and self.way.pending() == 0:
+                return
+            time.sleep(_LOOK)
+
+    def wait_record(self, number: int, states: tuple[str, ...]) -> None:
+        """Wait until the record is in one of these states; not longer than patience, without complaint."""
+        self._wait_for(lambda: (record := self.record(number)) is not None and record.state in states)
+
+    def _wait_for(self, true: Callable[[], bool]) -> None:
+        end = time.monotonic() + self.patience
+        while not true() and time.monotonic() < end:
+            time.sleep(_LOOK)
+
+    def _is_over(self, number: int) -> bool:
+        """Whether every delivery that began has ended, or its process has."""
+        ended = {(each.pid, each.delivery) for each in self.room.events(number, Point.END)}
+        begun = {(each.pid, each.delivery) for each in self.room.events(number, Point.BEGIN)}
+        return all(each in ended or not _is_running(each[0]) for each in begun)
+
+    # what became of it
+
+    def make_old(self, number: int) -> None:
+        """Let the lease of a dead worker's claim be over: in semel's table, else by waiting for it."""
+        if not self.guard.end_lease(self._messages[number]) and self.guard.lease:
+            time.sleep(self.guard.lease + 0.1)
+
+    def record(self, number: int) -> Any:
+        """The operation's record; None where there are none."""
+        return self.guard.record(self._messages[number])
+
+    def count(self, number: int) -> int:
+        """The effects of an operation, where they are counted."""
+        return self._counter.count(number, self._messages[number])
+
+    def close_check(self, numbers: list[int], *, records: bool) -> Evidence:
+        """What was seen of these operations; the bench is ready for the next check."""
+        evidence, self.evidence = self.evidence, Evidence()
+        self.way.clear()
+        events = [each for each in self.room.events() if each.operation in set(numbers)]
+        everywhere = self.room.events()
+        evidence.effects = [self.count(number) for number in numbers]
+        if records:
+            evidence.records = [record for number in numbers if (record := self.record(number)) is not None]
+        _fill(evidence, events)
+        evidence.escaped = sorted({str(each.detail.get("name")) for each in everywhere if each.point is Point.ESCAPED})
+        reason = self.way.eager()
+        if reason is not None:
+            evidence.eager = True
+            evidence.notes.append(reason)
+        evidence.logs = [worker.read_log()[-_LOG:] for worker, _ in self._workers]
+        return evidence
+
+
+def _fill(evidence: Evidence, events: list[Event]) -> None:
+    counts = {point: sum(each.point is point for each in events) for point in Point}
+    evidence.begins, evidence.ends = counts[Point.BEGIN], counts[Point.END]
+    evidence.entries, evidence.returns = counts[Point.ENTRY], counts[Point.RETURN]
+    killed_there = sum(each.startswith(Point.ENTRY) for each in evidence.killed_at)
+    evidence.maybes = max(0, evidence.entries - evidence.returns - counts[Point.RAISED] - killed_there)
+    evidence.processes = len({each.pid for each in events if each.point is Point.BEGIN})
+    evidence.events = events
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
