@@ -76,6 +76,7 @@ class Bench:
         self.patience = patience
         self._counter = counter
         self._numbers = numbers
+        self.last_number = 0
         self._redelivery = redelivery
         settings = told.write(mode, surroundings.directory)
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
@@ -88,7 +89,8 @@ class Bench:
 
     def new_number(self) -> int:
         """The number of a new operation."""
-        return next(self._numbers)
+        self.last_number = next(self._numbers)
+        return self.last_number
 
     def send(self, number: int, message: Message) -> Sent:
         """Send the operation's message for the first time."""
@@ -149,11 +151,12 @@ class Bench:
         """Wait until the operation has been there so often. Raises NotReached."""
         return self.room.wait_for(number, point, count, self.patience)
 
-    def wait_begun(self, number: int, count: int, sent: Sent) -> None:
-        """Wait until the broker has delivered again by itself; else do so as it would."""
-        if count > 1 and self._redelivery > 0:
+    def wait_begun(self, number: int, count: int, sent: Sent, victim: Victim | None = None) -> None:
+        """Wait until the broker has delivered again by itself, where it does; else do so as it would."""
+        within = self._redelivery or (0.0 if victim is None else self.way.redelivers_within(victim))
+        if within > 0:
             try:
-                self.room.wait_for(number, Point.BEGIN, count, self._redelivery)
+                self.room.wait_for(number, Point.BEGIN, count, within)
                 self.evidence.redelivered_by = "broker"
                 return
             except NotReached:
@@ -199,7 +202,8 @@ class Bench:
 
     def count(self, number: int) -> int:
         """The effects of an operation, where they are counted."""
-        return self._counter.count(number, self._messages[number])
+        counted: int = self._counter.count(number, self._messages[number])
+        return counted
 
     def close_check(self, numbers: list[int], *, records: bool) -> Evidence:
         """What was seen of these operations; the bench is ready for the next check."""
@@ -211,7 +215,9 @@ class Bench:
         if records:
             evidence.records = [record for number in numbers if (record := self.record(number)) is not None]
         _fill(evidence, events)
-        evidence.escaped = sorted({str(each.detail.get("name")) for each in everywhere if each.point is Point.ESCAPED})
+        evidence.escaped = sorted(
+            {str(each.detail.get("name")) for each in everywhere if each.point is Point.ESCAPED}
+        )
         reason = self.way.eager()
         if reason is not None:
             evidence.eager = True
@@ -232,6 +238,9 @@ def _fill(evidence: Evidence, events: list[Event]) -> None:
 
 def _is_running(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+        return (
+            Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
+            not in "ZX"
+        )
     except OSError:
         return False

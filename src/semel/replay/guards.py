@@ -20,8 +20,12 @@ class NoGuard:
 
     def __init__(self, description: Description) -> None:
         given = description.guard
-        self.policy = Policy(given.policy or ONCE, _ONCE_WORDS if given.policy in (None, ONCE) else given.policy)
-        self.lease = None if given.lease is None else to_timedelta(given.lease, name="guard.lease").total_seconds()
+        self.policy = Policy(
+            given.policy or ONCE, _ONCE_WORDS if given.policy in (None, ONCE) else given.policy
+        )
+        self.lease = (
+            None if given.lease is None else to_timedelta(given.lease, name="guard.lease").total_seconds()
+        )
         self.database = given.database
         self.table = given.table
         self.columns = tuple(given.columns)

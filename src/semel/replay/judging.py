@@ -81,7 +81,7 @@ def _control_vacuities(check: str, evidence: Evidence) -> Iterator[str]:
         return
     if evidence.control is None:
         yield "there is no control: say how the job is delivered without its guard"
-    elif evidence.control < (1 if check in _ACTS_AGAIN else 2):
+    elif evidence.control < (1 if check.startswith(_ACTS_AGAIN) else 2):
         yield f"without the guard it did not repeat either ({evidence.control} effects)"
 
 

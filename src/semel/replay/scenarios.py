@@ -65,7 +65,9 @@ def two_at_once(bench: Bench, trial: Trial) -> list[int]:
     bench.wait_quiet(overlapped, _SHORT)
     bench.evidence.overlapping = len(overlapped)
     if others:
-        bench.evidence.notes.append(f"{len(others)} more rounds did not overlap in two processes, and do not count")
+        bench.evidence.notes.append(
+            f"{len(others)} more rounds did not overlap in two processes, and do not count"
+        )
     return overlapped or others
 
 
@@ -162,7 +164,9 @@ def killed_past_claim(bench: Bench, trial: Trial) -> list[int]:
 def killed_past_completion(bench: Bench, trial: Trial) -> list[int]:
     """Where the guard commits by itself, past that commit; else past the job's return, before the broker hears of it."""
     policy = bench.guard.policy
-    return _killed_at(bench, trial, Point.COMPLETED if policy.recorded and policy.name != "row" else Point.END)
+    return _killed_at(
+        bench, trial, Point.COMPLETED if policy.recorded and policy.name != "row" else Point.END
+    )
 
 
 def exception_after_effect(bench: Bench, trial: Trial) -> list[int]:
@@ -234,7 +238,7 @@ def _begin(bench: Bench, trial: Trial, *, hold: Point | None = None) -> tuple[in
 def _killed_at(bench: Bench, trial: Trial, point: Point) -> list[int]:
     assert trial.victim is not None
     number, sent = _killed(bench, trial, point, trial.victim)
-    bench.wait_begun(number, 2, sent)
+    bench.wait_begun(number, 2, sent, trial.victim)
     _settle(bench, trial, number)
     return [number]
 
@@ -258,7 +262,10 @@ def _settle(bench: Bench, trial: Trial, number: int) -> None:
 def _wait_stopped(event: Event, patience: float) -> None:
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        if Path(f"/proc/{event.pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0] == "T":
+        if (
+            Path(f"/proc/{event.pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
+            == "T"
+        ):
             return
         time.sleep(0.01)
 

@@ -16,11 +16,13 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from semel.replay.description import CalledFunction, Command, Message
 from semel.replay.processes import Victim, Worker, start_worker
 from semel.replay.ways.way import Sent, Surroundings
+
+_AT_ONCE: Final = 10.0
 
 
 class CalledWay:
@@ -79,9 +81,8 @@ class CalledWay:
     def eager(self) -> str | None:
         return None
 
-    def redelivers(self) -> bool:
-        """By itself, what a worker had that died."""
-        return True
+    def redelivers_within(self, victim: Victim) -> float:
+        return 0.0 if victim == "child" else _AT_ONCE
 
     def close(self) -> None:
         self._broker.close()

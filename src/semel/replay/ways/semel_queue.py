@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Mapping
+from typing import Final
 
 from semel.replay.addresses import without_secrets
 from semel.replay.aside import Aside
@@ -16,7 +17,8 @@ from semel.replay.description import Message, SemelJob
 from semel.replay.processes import Victim, Worker, start_worker
 from semel.replay.ways.way import Sent, Surroundings
 
-DATABASE = "SEMEL_DATABASE_URL"
+DATABASE: Final = "SEMEL_DATABASE_URL"
+_AT_ONCE: Final = 10.0
 
 
 class SemelWay:
@@ -65,6 +67,10 @@ class SemelWay:
 
     def pending(self) -> int:
         return int(self._jobs.ask("pending"))
+
+    def redelivers_within(self, victim: Victim) -> float:
+        """A worker's child is seen to by its supervisor; a whole worker's jobs wait for their leases."""
+        return _AT_ONCE if victim == "child" else 0.0
 
     def clear(self) -> None:
         self._jobs.ask("clear")

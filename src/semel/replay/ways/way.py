@@ -61,6 +61,10 @@ class Way(Protocol):
         """How many messages the broker has: waiting, delayed, or in a worker."""
         ...
 
+    def redelivers_within(self, victim: Victim) -> float:
+        """Seconds within which the broker itself delivers again what such a victim had; 0: not, or not soon."""
+        ...
+
     def clear(self) -> None:
         """Take out what this run sent and is still there."""
         ...

@@ -18,5 +18,5 @@ def _load_the_next_one() -> None:
 if os.environ.get("SEMEL_REPLAY"):
     from semel_faults import loading  # type: ignore[import-not-found]  # beside this file, on the path
 
-    loading.install(os.environ["SEMEL_REPLAY"])
+    semel_reporter = loading.install(os.environ["SEMEL_REPLAY"])
 _load_the_next_one()

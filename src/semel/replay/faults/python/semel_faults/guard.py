@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from .reporting import Reporter
+from .reporting import LostConnection, Reporter
+from .unconstrained import hook as drop_conflicts
 
 _POINTS = {
     ("committed", "guard_begin_new"): "claimed",
@@ -18,11 +19,15 @@ _POINTS = {
 }
 
 
-def hooks(reporter: Reporter, *, blind: bool) -> Iterator[tuple[str, Callable[[ModuleType], object]]]:
+def hooks(
+    reporter: Reporter, *, blind: bool, unconstrained: bool
+) -> Iterator[tuple[str, Callable[[ModuleType], object]]]:
     """The module to wait for, and what is done to it."""
     yield "semel.store.own_connections", functools.partial(_watch, reporter)
     if blind:
         yield "semel.guard.declaration", _blind
+    if unconstrained:
+        yield "semel.sql", drop_conflicts
 
 
 def _watch(reporter: Reporter, module: ModuleType) -> None:
@@ -39,11 +44,21 @@ def _watch(reporter: Reporter, module: ModuleType) -> None:
                 inner(moment, name)
             point = _POINTS.get((moment, name))
             if point is not None:
-                reporter.ask(point)
+                _ask(reporter, point)
 
         self.watch = watch
 
     own.__init__ = make_watched
+
+
+def _ask(reporter: Reporter, point: str) -> None:
+    """A cut is raised as the driver's error comes out of the store."""
+    try:
+        reporter.ask(point)
+    except LostConnection as cut:
+        from semel.errors import DatabaseUnreachable
+
+        raise DatabaseUnreachable(str(cut)) from cut
 
 
 def _blind(module: ModuleType) -> None:

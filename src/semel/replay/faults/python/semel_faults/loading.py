@@ -7,7 +7,7 @@ import importlib.machinery
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -17,8 +17,8 @@ from .reporting import Reporter
 Hooks = dict[str, list[Callable[[ModuleType], object]]]
 
 
-def install(path: str) -> None:
-    """Read what this replay wants, and hook the imports that matter to it."""
+def install(path: str) -> Reporter:
+    """Read what this replay wants, and hook the imports that matter to it; who reports for this process."""
     with open(path, encoding="utf-8") as file:
         told = json.load(file)
     reporter = Reporter(told)
@@ -27,9 +27,17 @@ def install(path: str) -> None:
         watched = watching.Watched(name, reporter)
         for module in watched.modules:
             hooks.setdefault(module, []).append(watched.wrap)
-    for module, hook in (*queues.hooks(reporter), *guard.hooks(reporter, blind=bool(told.get("blind")))):
+    for module, hook in _all_hooks(reporter, told):
         hooks.setdefault(module, []).append(hook)
     sys.meta_path.insert(0, _Finder(hooks))
+    return reporter
+
+
+def _all_hooks(reporter: Reporter, told: dict[str, Any]) -> Iterator[queues.Hook]:
+    yield from queues.hooks(reporter)
+    yield from guard.hooks(
+        reporter, blind=bool(told.get("blind")), unconstrained=bool(told.get("unconstrained"))
+    )
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -1,0 +1,22 @@
+"""From a description's ``deliver`` to its way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from semel.errors import ConfigurationError
+from semel.replay.description import CalledFunction, Command, Deliver, SemelJob
+from semel.replay.ways.called import CalledWay
+from semel.replay.ways.semel_queue import SemelWay
+from semel.replay.ways.way import Surroundings, Way
+
+
+def open_way(deliver: Deliver, plain: Surroundings, socket: Path) -> Way:
+    """The way; ``plain`` is where the user's code is without the wrapper, ``socket`` a short path that is free."""
+    match deliver:
+        case CalledFunction() | Command():
+            return CalledWay(deliver, socket)
+        case SemelJob():
+            return SemelWay(deliver, plain)
+        case _:
+            raise ConfigurationError(f"{type(deliver).__name__} cannot be delivered yet.")
