@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from semel.replay.description import Description
@@ -45,7 +46,9 @@ _ODD: Final = (
     ("paused-past-lease", "Its worker sleeps past the lease; another one decides; then it wakes up."),
     ("lost-connection", "The connection to the record's database is lost at the completion."),
 )
-_WHO: Final = {"child": "process", "parent": "parent process", "group": "whole process group"}
+_WHO: Final = MappingProxyType(
+    {"child": "process", "parent": "parent process", "group": "whole process group"}
+)
 
 
 def checks_for(description: Description, policy: Policy, victims: tuple[Victim, ...]) -> list[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from semel.replay.results import Expected
@@ -104,12 +105,14 @@ def _after_cut(policy: Policy) -> _End:
     return _End(after.least, after.most, tuple(dict.fromkeys((*_ACTED, *after.records))))
 
 
-_END_OF: Final[Mapping[str, Callable[[Policy], _End]]] = {
-    "killed-on-entry": _after_entry,
-    "old-claim": _after_entry,
-    "killed-on-return": _after_return,
-    "exception-after-effect": _after_return,
-    "killed-past-claim": _after_claim,
-    "paused-past-lease": _after_pause,
-    "lost-connection": _after_cut,
-}
+_END_OF: Final[Mapping[str, Callable[[Policy], _End]]] = MappingProxyType(
+    {
+        "killed-on-entry": _after_entry,
+        "old-claim": _after_entry,
+        "killed-on-return": _after_return,
+        "exception-after-effect": _after_return,
+        "killed-past-claim": _after_claim,
+        "paused-past-lease": _after_pause,
+        "lost-connection": _after_cut,
+    }
+)

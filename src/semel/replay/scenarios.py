@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from semel.replay.bench import Bench
@@ -270,18 +271,20 @@ def _wait_stopped(event: Event, patience: float) -> None:
         time.sleep(0.01)
 
 
-SCENARIOS: Final[Mapping[str, Scenario]] = {
-    "three-deliveries": three_deliveries,
-    "two-at-once": two_at_once,
-    "look-alikes": look_alikes,
-    "changed-payload": changed_payload,
-    "young-claim": young_claim,
-    "old-claim": old_claim,
-    "killed-on-entry": killed_on_entry,
-    "killed-on-return": killed_on_return,
-    "killed-past-claim": killed_past_claim,
-    "killed-past-completion": killed_past_completion,
-    "exception-after-effect": exception_after_effect,
-    "paused-past-lease": paused_past_lease,
-    "lost-connection": lost_connection,
-}
+SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
+    {
+        "three-deliveries": three_deliveries,
+        "two-at-once": two_at_once,
+        "look-alikes": look_alikes,
+        "changed-payload": changed_payload,
+        "young-claim": young_claim,
+        "old-claim": old_claim,
+        "killed-on-entry": killed_on_entry,
+        "killed-on-return": killed_on_return,
+        "killed-past-claim": killed_past_claim,
+        "killed-past-completion": killed_past_completion,
+        "exception-after-effect": exception_after_effect,
+        "paused-past-lease": paused_past_lease,
+        "lost-connection": lost_connection,
+    }
+)

@@ -6,17 +6,19 @@ import dataclasses
 import functools
 import secrets
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from .reporting import LostConnection, Reporter
 from .unconstrained import hook as drop_conflicts
 
-_POINTS = {
-    ("committed", "guard_begin_new"): "claimed",
-    ("before", "guard/complete"): "completing",
-    ("committed", "guard_complete"): "completed",
-}
+_POINTS = MappingProxyType(
+    {
+        ("committed", "guard_begin_new"): "claimed",
+        ("before", "guard/complete"): "completing",
+        ("committed", "guard_complete"): "completed",
+    }
+)
 
 
 def hooks(
