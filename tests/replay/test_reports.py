@@ -56,7 +56,7 @@ def test_records() -> None:
     assert (
         record_words(Evidence(records=records)) == "1 completed acted, 1 held (1 with more than one record)"
     )
-    assert lease_words(Evidence(records=records)) == "200 s old, lease 60.0 s"
+    assert lease_words(Evidence(records=records)) == "200 s old, lease 60 s"
 
 
 def test_the_outcome_says_what_was_shown() -> None:
@@ -227,8 +227,8 @@ def test_the_page_has_what_a_reader_signs_for() -> None:
         "Two workers get the same message at once",
         "1 (3 of 100), 2 (97 of 100)",
         "100 of 100 rounds overlapped",
-        "65.0 s old, lease 60.0 s",
-        "1: held",
+        "65 s old, lease 60 s",
+        "1 each: held",
         "killed at return (exit -9)",
         "scope, job_type, key",
         "two-at-once went red: 38 of 40 operations had 2 effects",

@@ -35,9 +35,9 @@ def as_html(run: Run, *, machine: str | None = None) -> str:
             _about(run, machine or _machine()),
             _policy(run),
             *(_code(each, run) for each in run.runs),
-            *_troubles(run),
             _legend(),
             _signatures(),
+            *_troubles(run),
         ]
     )
     head = join(
@@ -122,7 +122,7 @@ def _row(check: CheckResult) -> Iterator[Markup]:
     yield tag("td", tag("b", check.name), tag("div", check.title), why, _beside(check), class_="what")
     yield tag("td", expected_words(check.expected))
     yield tag("td", NONE if skipped else counted_words(evidence))
-    yield tag("td", f"{records_counted(evidence)}: {record_words(evidence)}" if evidence.records else NONE)
+    yield tag("td", f"{records_counted(evidence)} each: {record_words(evidence)}" if evidence.records else NONE)
     yield tag("td", lease_words(evidence))
     yield tag("td", NONE if skipped else seconds(check.seconds), class_="number")
     yield tag("td", tag("span", verdict_word(check.verdict), class_=f"verdict {check.verdict.value}"))

@@ -79,7 +79,7 @@ def seconds(value: float) -> str:
     """A duration with no more digits than it deserves."""
     if value >= 100:
         return f"{value:,.0f} s"
-    return f"{value:.1f} s" if value >= 1 else f"{value * 1000:.0f} ms"
+    return f"{value:.1f}".removesuffix(".0") + " s" if value >= 1 else f"{value * 1000:.0f} ms"
 
 
 def verdict_word(verdict: Verdict) -> str:
