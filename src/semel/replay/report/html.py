@@ -122,7 +122,9 @@ def _row(check: CheckResult) -> Iterator[Markup]:
     yield tag("td", tag("b", check.name), tag("div", check.title), why, _beside(check), class_="what")
     yield tag("td", expected_words(check.expected))
     yield tag("td", NONE if skipped else counted_words(evidence))
-    yield tag("td", f"{records_counted(evidence)} each: {record_words(evidence)}" if evidence.records else NONE)
+    yield tag(
+        "td", f"{records_counted(evidence)} each: {record_words(evidence)}" if evidence.records else NONE
+    )
     yield tag("td", lease_words(evidence))
     yield tag("td", NONE if skipped else seconds(check.seconds), class_="number")
     yield tag("td", tag("span", verdict_word(check.verdict), class_=f"verdict {check.verdict.value}"))
