@@ -22,16 +22,22 @@ _HEAD: Final = """\
 """
 
 
-def targets_of(description: Description, way: Mapping[str, str]) -> dict[str, str]:
-    """Everything that this replay would write to or count in, by what it is: the way's targets, and the databases."""
+def targets_of(
+    description: Description, way: Mapping[str, str], *, guard_database: str | None = None
+) -> dict[str, str]:
+    """Everything that this replay would write to or count in, by what it is: the way's targets, and the databases.
+
+    ``guard_database`` is the one that the guarded function itself names.
+    """
     found = dict(way)
     count, guard = description.count, description.guard
     if isinstance(count, CountSql):
         _add(found, "database of count", count.database or os.environ.get(DATABASE))
     if isinstance(count, CountHttp):
         _add(found, "address of count", count.url.partition("{")[0].partition("?")[0])
-    if guard.database or guard.table:
-        _add(found, "database of guard", guard.database or os.environ.get(DATABASE))
+    known = guard.database or guard_database
+    if known or guard.table:
+        _add(found, "database of guard", known or os.environ.get(DATABASE))
     return {what: plain_address(address) for what, address in found.items()}
 
 
