@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from semel.errors import ConfigurationError
-from semel.replay.description import CalledFunction, Command, Deliver, SemelJob
+from semel.replay.description import CalledFunction, Command, Deliver, SemelJob, SidekiqJob
 from semel.replay.ways.called import CalledWay
 from semel.replay.ways.semel_queue import SemelWay
+from semel.replay.ways.sidekiq import SidekiqWay
 from semel.replay.ways.way import Surroundings, Way
 
 
@@ -18,5 +19,7 @@ def open_way(deliver: Deliver, plain: Surroundings, socket: Path) -> Way:
             return CalledWay(deliver, socket)
         case SemelJob():
             return SemelWay(deliver, plain)
+        case SidekiqJob():
+            return SidekiqWay(deliver, plain)
         case _:
             raise ConfigurationError(f"{type(deliver).__name__} cannot be delivered yet.")

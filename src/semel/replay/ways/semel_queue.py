@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from semel.replay.addresses import without_secrets
 from semel.replay.aside import Aside
 from semel.replay.description import Message, SemelJob
 from semel.replay.processes import Victim, Worker, start_worker
 from semel.replay.ways.way import Sent, Surroundings
+from semel.store.addresses import plain_address
 
 DATABASE: Final = "SEMEL_DATABASE_URL"
 _AT_ONCE: Final = 10.0
@@ -40,7 +40,7 @@ class SemelWay:
         )
 
     def targets(self) -> Mapping[str, str]:
-        return {"database": without_secrets(self._jobs.ask("target"))}
+        return {"database": plain_address(self._jobs.ask("target"))}
 
     def foreign(self) -> list[str]:
         found: list[str] = self._jobs.ask("foreign")

@@ -93,6 +93,10 @@ class SidekiqWay:
         time.sleep(_BETWEEN)
         return max(first, self._pending_now())
 
+    def redelivers_within(self, victim: Victim) -> float:
+        """Never: the paid fetch would, under the same jid."""
+        return 0.0
+
     def clear(self) -> None:
         """Take this run's jobs out; where nothing was there at the start, all jobs."""
         queue = f"queue:{self._deliver.queue}"
