@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+import msgspec
+
 from semel.core.durations import to_timedelta
-from semel.replay.aside import Aside
-from semel.replay.description import Description, Message
+from semel.replay.aside import Aside, AsideFailed
+from semel.replay.description import Description, GuardPlace, Message
 from semel.replay.expectations import ONCE, Policy
 from semel.replay.results import Record
 from semel.replay.ways.way import Surroundings
@@ -75,8 +77,13 @@ class SemelGuard:
         self._code.close()
 
 
-def find_guard(description: Description, plain: Surroundings) -> NoGuard | SemelGuard:
-    """The job's guard. Raises AsideFailed and WorkerDidNotStart where the code cannot be loaded."""
+def find_guard(description: Description, plain: Surroundings, *, newest: bool) -> NoGuard | SemelGuard:
+    """The job's guard; in older code there may be none yet. Raises AsideFailed and WorkerDidNotStart."""
     if description.guard.operation is None:
         return NoGuard(description)
-    return SemelGuard(description.guard.operation, plain)
+    try:
+        return SemelGuard(description.guard.operation, plain)
+    except AsideFailed:
+        if newest:
+            raise
+        return NoGuard(msgspec.structs.replace(description, guard=GuardPlace()))

@@ -10,25 +10,30 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from semel.core.durations import to_timedelta
 from semel.replay.bench import Bench, Mode, Told
 from semel.replay.code import Code
 from semel.replay.control import open_room
 from semel.replay.counting import open_counter
-from semel.replay.description import Description
+from semel.replay.description import Control, Description
 from semel.replay.faults import PYTHON, VARIABLE
-from semel.replay.guards import find_guard
+from semel.replay.guards import NoGuard, find_guard
 from semel.replay.options import Options
 from semel.replay.staging import project_of, refuse_foreign, require_staging, targets_of
 from semel.replay.version import Version
 from semel.replay.ways.opening import open_way
 from semel.replay.ways.way import Surroundings
 
+_BEFORE: Final = "this is the code before: it is what the newer one is held against"
+
 
 @contextmanager
 def open_version(
-    description: Description, code: Code, options: Options, numbers: itertools.count[int]
+    description: Description, code: Code, options: Options, numbers: itertools.count[int], *, newest: bool
 ) -> Iterator[Version]:
     """Everything that one version needs; nothing of it is left when it closes."""
     logs = options.directory / "logs" / (code.label or "code")
@@ -38,7 +43,9 @@ def open_version(
         room = stack.enter_context(open_room(short / "room"))
         plain = Surroundings(code.directory, _environment(description, code, wrapped=False), logs)
         wrapped = replace(plain, environment=_environment(description, code, wrapped=True))
-        guard = find_guard(description, plain)
+        guard = find_guard(description, plain, newest=newest)
+        if not newest and isinstance(guard, NoGuard):
+            description = msgspec.structs.replace(description, control=Control(none=_BEFORE))
         stack.callback(guard.close)
         way = open_way(description.deliver, plain, short / "broker")
         stack.callback(way.close)

@@ -34,7 +34,10 @@ def replay(description: Description, options: Options, *, progress: Tell | None 
     numbers = itertools.count(seed)
     with ExitStack() as stack:
         codes = stack.enter_context(laid_out(options.code))
-        benches = [stack.enter_context(open_version(description, code, options, numbers)) for code in codes]
+        benches = [
+            stack.enter_context(open_version(description, code, options, numbers, newest=code is codes[-1]))
+            for code in codes
+        ]
         newest = benches[-1]
         for each in benches:
             each.choose(options.only)
