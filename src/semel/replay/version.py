@@ -17,12 +17,12 @@ from semel.replay.constraint import constraint_checks
 from semel.replay.control import NotReached
 from semel.replay.description import Description
 from semel.replay.expectations import expected
+from semel.replay.ground import Ground
 from semel.replay.guards import NoGuard, SemelGuard
 from semel.replay.judging import judge
 from semel.replay.options import Options, Progress, Tell
 from semel.replay.results import CheckResult, CodeRun, Evidence, Expected, Verdict
 from semel.replay.scenarios import SCENARIOS, Trial
-from semel.replay.ways.way import Way
 
 _CONTROL_ROUNDS: Final = 3
 
@@ -30,22 +30,12 @@ _CONTROL_ROUNDS: Final = 3
 class Version:
     """One version of the code: its guard, its way, and a bench for each mode."""
 
-    def __init__(
-        self,
-        description: Description,
-        code: Code,
-        options: Options,
-        *,
-        way: Way,
-        guard: NoGuard | SemelGuard,
-        make: Callable[[Mode], Bench],
-    ) -> None:
-        self.description = description
+    def __init__(self, code: Code, options: Options, ground: Ground, make: Callable[[Mode], Bench]) -> None:
+        self.description = ground.description
         self.code = code
-        self.guard = guard
-        self.checks = checks_for(description, guard.policy, way.victims)
+        self.guard = ground.guard
+        self.checks = checks_for(ground.description, ground.guard.policy, ground.way.victims)
         self._options = options
-        self._way = way
         self._make = make
 
     def choose(self, only: tuple[str, ...]) -> None:
