@@ -54,13 +54,15 @@ _WRITES: Final = ("insert into", "update ", "delete from")
 _DEEP: Final = 4
 
 
-def watched_in(project: Project, module: Module, function: Function) -> tuple[Watched, ...]:
-    """The calls of a function that may have its effect, the most likely first."""
+def watched_in(
+    project: Project, module: Module, function: Function, deep: int = _DEEP
+) -> tuple[Watched, ...]:
+    """The calls of a function that may have its effect, the most likely first; also of what it calls in the project."""
     found: dict[str, Watched] = {}
-    for call, name in calls_of(module, function):
-        each = _weigh(project, module, call, name)
-        if each is not None and (each.call not in found or found[each.call].weight < each.weight):
-            found[each.call] = each
+    for _, name in calls_of(module, function) if deep else ():
+        for each in _weigh(project, name, deep):
+            if each.call not in found or found[each.call].weight < each.weight:
+                found[each.call] = each
     return tuple(sorted(found.values(), key=lambda each: -each.weight))
 
 
@@ -108,36 +110,37 @@ def calls_of(module: Module, function: Function) -> Iterator[tuple[ast.Call, str
             yield node, f"{maker}.{rest}" if maker and dot and not maker.startswith("?") else name
 
 
-def _weigh(project: Project, module: Module, call: ast.Call, name: str) -> Watched | None:
-    if not name:
-        return None
-    own = project.function(name)
+def _weigh(project: Project, name: str, deep: int) -> tuple[Watched, ...]:
+    own = project.function(name) if name else None
     if own is not None:
-        return _weigh_own(project, name, *own)
-    if name.startswith("?"):
-        return None
+        return _weigh_own(project, name, *own, deep)
     last = name.rpartition(".")[2].lower()
-    if last in _READS or last in _MAKES:
-        return None
+    if not name or name.startswith("?") or last in _READS or last in _MAKES:
+        return ()
     if _is_of(name, _KITS):
-        return Watched(name, 70, "a provider's kit")
+        return (Watched(name, 70, "a provider's kit"),)
     if _is_of(name, _CLIENTS):
-        return Watched(name, 50, "a client of HTTP")
+        return (Watched(name, 50, "a client of HTTP"),)
     if _words(last) & _ACTS and _is_local(project, name):
-        return Watched(name, 40, "by its name")
-    return None
+        return (Watched(name, 40, "by its name"),)
+    return ()
 
 
-def _weigh_own(project: Project, name: str, module: Module, function: Function) -> Watched | None:
+def _weigh_own(
+    project: Project, name: str, module: Module, function: Function, deep: int
+) -> tuple[Watched, ...]:
     """A function of the project's: likely where it leads outside, and its name says that it does something."""
     last = name.rpartition(".")[2].lower()
-    if _words(last) & _READS or last.startswith("_"):
-        return None
+    if _words(last) & _READS:
+        return ()
     outside = _leads_outside(project, module, function, _DEEP, set())
-    acts = bool(_words(last) & _ACTS)
-    if outside:
-        return Watched(_home(module, function, name), 90 if acts else 60, f"it leads to {outside}")
-    return Watched(_home(module, function, name), 30, "by its name") if acts else None
+    if _words(last) & _ACTS and not last.startswith("_"):
+        home = _home(module, function, name)
+        return (Watched(home, 90, f"it leads to {outside}") if outside else Watched(home, 30, "by its name"),)
+    inner = watched_in(project, module, function, deep - 1)
+    if inner or not outside or last.startswith("_"):
+        return inner
+    return (Watched(_home(module, function, name), 60, f"it leads to {outside}"),)
 
 
 def _home(module: Module, function: Function, name: str) -> str:

@@ -39,8 +39,11 @@ def find_jobs(path: Path) -> list[Candidate]:
         raise ConfigurationError(
             f"There is no {path}.", remedy="Name a folder or a file with the job's code."
         )
-    root = path.resolve() if path.is_dir() else path.resolve().parent
-    files = sorted(_files(root, root)) if path.is_dir() else [path.resolve()]
+    given = path.resolve()
+    files = sorted(_files(given)) if given.is_dir() else [given]
+    root = given if given.is_dir() else given.parent
+    while (root / "__init__.py").exists():  # a package is imported from the folder above
+        root = root.parent
     modules = [module for file in files if file.suffix == ".py" for module in _parsed(file, root)]
     found = list(jobs_of(Project(modules)))
     for file in files:
@@ -49,13 +52,13 @@ def find_jobs(path: Path) -> list[Candidate]:
     return found
 
 
-def _files(folder: Path, root: Path) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.name.startswith(".") or path.is_symlink():
             continue
         if path.is_dir():
             if path.name not in _LEFT_OUT and not (path / "pyvenv.cfg").exists():
-                yield from _files(path, root)
+                yield from _files(path)
         elif path.suffix in (".py", ".rb") and path.stat().st_size <= _LARGEST:
             yield path
 

@@ -128,6 +128,23 @@ class Project:
         found = ".".join([moved, *rest])
         return self.function(found) if moved and found != dotted else None
 
+    def maker(self, dotted: str) -> ast.Call | None:
+        """The call that makes the name, wherever it is imported from."""
+        home, _, name = dotted.rpartition(".")
+        module = self._by_name.get(home)
+        if module is None:
+            return None
+        moved = module.names.get(name)
+        return module.made.get(name) or (self.maker(moved) if moved and moved != dotted else None)
+
+    def returned(self, dotted: str) -> ast.Call | None:
+        """The call that a function of the project returns."""
+        own = self.function(dotted)
+        for node in ast.walk(own[1]) if own else ():
+            if isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
+                return node.value
+        return None
+
     def made_by(self, *makers: str) -> Iterator[tuple[Module, str, ast.Call]]:
         """Names that are made by calling one of these, anywhere."""
         for module in self.modules:

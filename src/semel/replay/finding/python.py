@@ -35,7 +35,7 @@ def jobs_of(project: Project) -> Iterator[Candidate]:
 
 
 def _decorated(project: Project, module: Module, function: Function, apps: list[str]) -> Candidate | None:
-    guard = _guard_of(function)
+    guard = _guard_of(project, module, function)
     for decorator in function.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else ast.Call(decorator, [], [])
         found = _celery(project, module, function, call, apps) or _semel(project, module, function, call)
@@ -129,17 +129,19 @@ def _candidate(
     *,
     leave_out: int,
 ) -> Candidate:
-    guard = _guard_of(function)
+    guard = _guard_of(project, module, function)
     home, guarded = module, function
     if guard is None:
         for _, called in calls_of(module, function):
             own = project.function(called) if called else None
-            inner = _guard_of(own[1]) if own else None
+            inner = _guard_of(project, *own) if own else None
             if own is not None and inner is not None:
                 guard, (home, guarded) = inner, own
                 break
     elif not _without_operation(guard):
         leave_out += 1
+    operation = f"{home.name}:{guarded.name}" if guard is not None else None
+    watched = watched_in(project, home, guarded) or watched_in(project, module, function)
     unclear = unclear_in(home, guarded)
     return Candidate(
         name=name,
@@ -147,8 +149,8 @@ def _candidate(
         place=f"{module.file}:{function.lineno}",
         deliver=deliver,
         parameters=_parameters(function)[leave_out:],
-        watched=watched_in(project, home, guarded) or watched_in(project, module, function),
-        operation=f"{home.name}:{guarded.name}" if guard is not None else None,
+        watched=tuple(each for each in watched if each.call != (operation or "").replace(":", ".")),
+        operation=operation,
         key=constant(guard, "key") if guard is not None else None,
         writes=writes_rows(guarded),
         notes=tuple(
@@ -157,18 +159,27 @@ def _candidate(
     )
 
 
-def _guard_of(function: Function) -> ast.Call | None:
-    """The ``once.operation(…)`` among its decorators, or within one of them."""
+def _guard_of(project: Project, module: Module, function: Function) -> ast.Call | None:
+    """The ``once.operation(…)`` among its decorators, within one of them, or behind a name or a function there."""
     for decorator in function.decorator_list:
         for node in ast.walk(decorator):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "operation"
-                and keyword(node, "key") is not None
-            ):
-                return node
+            for call in _calls_behind(project, module, node):
+                if (
+                    isinstance(call.func, ast.Attribute)
+                    and call.func.attr == "operation"
+                    and keyword(call, "key") is not None
+                ):
+                    return call
     return None
+
+
+def _calls_behind(project: Project, module: Module, node: ast.AST) -> Iterator[ast.Call]:
+    found: list[ast.Call | None] = []
+    if isinstance(node, ast.Call):
+        found = [node, project.returned(module.meaning(node.func))]
+    elif isinstance(node, ast.Name):
+        found = [project.maker(module.meaning(node))]
+    yield from (call for call in found if call is not None)
 
 
 def _without_operation(guard: ast.Call) -> bool:
