@@ -139,6 +139,20 @@ class Bench:
             self.evidence.exits.append(code)
         self.room.release(event.operation or 0, event.point)
 
+    def is_alive(self, event: Event) -> bool:
+        """Whether the process that was there still runs."""
+        return _is_running(event.pid)
+
+    def wait_ended(self, event: Event) -> None:
+        """Until its delivery has ended, or the process has; not longer than patience, without complaint."""
+        number = event.operation or 0
+
+        def is_over() -> bool:
+            ends = self.room.events(number, Point.END)
+            return any(each.pid == event.pid for each in ends) or not _is_running(event.pid)
+
+        self._wait_for(is_over)
+
     def stop_workers(self) -> None:
         """End those that are left."""
         for worker, _ in self._workers:

@@ -36,9 +36,11 @@ class _End:
     records: tuple[str, ...] = _ACTED
 
 
-def expected(check: str, policy: Policy, *, rounds: int = 1) -> Expected:
-    """What this check must come to."""
+def expected(check: str, policy: Policy, *, rounds: int = 1, survives: bool = False) -> Expected:
+    """What this check must come to. ``survives``: the job's own process may live on, and end as if nothing had been."""
     end = _END_OF.get(check, _after_once)(policy)
+    if survives:
+        end = _End(min(end.least, 1), max(end.most, 1), tuple(dict.fromkeys((*_ACTED, *end.records))))
     return Expected(
         check=check,
         least=end.least,

@@ -53,7 +53,7 @@ def three_deliveries(bench: Bench, trial: Trial) -> list[int]:
 
 def two_at_once(bench: Bench, trial: Trial) -> list[int]:
     """Rounds that did not overlap, or met in one process, are told of and not counted."""
-    bench.workers(2, concurrency=2)
+    bench.workers(2)
     wanted = trial.expected.rounds
     overlapped: list[int] = []
     others: list[int] = []
@@ -245,10 +245,16 @@ def _killed_at(bench: Bench, trial: Trial, point: Point) -> list[int]:
 
 
 def _killed(bench: Bench, trial: Trial, point: Point, victim: Victim) -> tuple[int, Sent]:
-    """Kill at the point, and have a worker there and the lease over before the next delivery."""
+    """Kill at the point, and have a worker there and the lease over before the next delivery.
+
+    Where only the parent died the job's own process goes on, or notices and ends: its claim is not old before that.
+    """
     bench.workers(1)
     number, sent = _begin(bench, trial, hold=point)
-    bench.kill(victim, bench.wait(number, point))
+    reached = bench.wait(number, point)
+    bench.kill(victim, reached)
+    if bench.is_alive(reached):
+        bench.wait_ended(reached)
     bench.make_old(number)
     bench.workers(1)
     return number, sent

@@ -35,6 +35,7 @@ class Version:
         self.code = code
         self.guard = ground.guard
         self.checks = checks_for(ground.description, ground.guard.policy, ground.way.victims)
+        self._has_children = "child" in ground.way.victims
         self._options = options
         self._make = make
 
@@ -121,7 +122,15 @@ class Version:
 
     def _expected(self, check: Check) -> Expected:
         rounds = self.description.rounds if check.scenario == "two-at-once" else 1
-        return _with(expected(check.scenario, self.guard.policy, rounds=rounds), check=check.name)
+        return _with(
+            expected(
+                check.scenario,
+                self.guard.policy,
+                rounds=rounds,
+                survives=check.victim == "parent" and self._has_children,
+            ),
+            check=check.name,
+        )
 
     def _result(
         self, check: Check, evidence: Mapping[str, Evidence], took: Mapping[str, float]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from semel.core.durations import to_timedelta
@@ -18,7 +19,7 @@ from semel.store.guard_replay import end_lease
 from semel.store.guard_views import list_operations
 from semel.store.statement import Operation
 
-_LEADS_ON = ("semel_guarded", "guarded", "function", "handler", "run", "__wrapped__")
+_LEADS_ON = ("semel_guarded", "guard", "function", "handler", "run", "__wrapped__")
 """Attributes under which tasks, jobs and consumers have the guarded function."""
 
 
@@ -26,7 +27,12 @@ class GuardedCode:
     """One guarded function of the user's."""
 
     def __init__(self, name: str) -> None:
-        self._guarded = find_guarded(load(name), name)
+        self._name = name
+
+    @cached_property
+    def _guarded(self) -> Guarded[..., Any]:
+        """Loaded at the first question, whose answer can be why not."""
+        return find_guarded(load(self._name), self._name)
 
     def describe(self, told: dict[str, Any]) -> dict[str, Any]:
         """The declaration, for the expectations and the report."""
