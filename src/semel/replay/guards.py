@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from semel.core.durations import to_timedelta
+from semel.errors import ConfigurationError
 from semel.replay.aside import Aside, AsideFailed
 from semel.replay.description import Description, GuardPlace, Message
 from semel.replay.expectations import ONCE, Policy
@@ -78,12 +79,16 @@ class SemelGuard:
 
 
 def find_guard(description: Description, plain: Surroundings, *, newest: bool) -> NoGuard | SemelGuard:
-    """The job's guard; in older code there may be none yet. Raises AsideFailed and WorkerDidNotStart."""
+    """The job's guard; in older code there may be none yet. Raises ConfigurationError and WorkerDidNotStart."""
     if description.guard.operation is None:
         return NoGuard(description)
     try:
         return SemelGuard(description.guard.operation, plain)
-    except AsideFailed:
+    except AsideFailed as failed:
         if newest:
-            raise
+            raise ConfigurationError(
+                f"{description.guard.operation} could not be read: {failed}.",
+                holds="Nothing was sent.",
+                remedy="Is guard.operation a guarded function, and the environment complete?",
+            ) from failed
         return NoGuard(msgspec.structs.replace(description, guard=GuardPlace()))
