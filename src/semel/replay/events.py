@@ -15,6 +15,8 @@ class Point(StrEnum):
     """A delivery reached the worker's code."""
     CLAIMED = "claimed"
     """Past the commit of the guard's claim."""
+    LOOKED = "looked"
+    """The guard's look-up has answered; what it said is not written yet."""
     ENTRY = "entry"
     """The watched call is entered; nothing of it has happened."""
     RETURN = "return"

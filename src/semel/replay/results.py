@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from semel.replay.events import Event
+
+
+RETURNED: Final = "returned"
+"""How a delivery ends that raises nothing."""
 
 
 class Verdict(StrEnum):
@@ -31,6 +35,10 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """Effects of one operation."""
     records: tuple[str, ...] = ()
     """States that the record may have in the end, as ``completed acted``; empty: not looked at."""
+    midway: str = ""
+    """The record's state while an attempt is inside the effect; empty: not looked at."""
+    answer: str = ""
+    """How the delivery that the check is about has to end: `RETURNED`, or an error's name; empty: not looked at."""
     because: str = ""
     """The policy's words."""
     rounds: int = 1
@@ -68,6 +76,12 @@ class Evidence(msgspec.Struct, kw_only=True):
     redelivered_by: str = ""
     """``broker`` or ``replay``, where a delivery came again."""
     records: list[Record] = msgspec.field(default_factory=list)
+    midway: str | None = None
+    """The record's state while an attempt was inside the effect; None: nobody looked."""
+    answer: str | None = None
+    """How the delivery that the check is about ended; None: not known."""
+    unfinished: str | None = None
+    """Why the check was not done to its end."""
     escaped: list[str] = msgspec.field(default_factory=list)
     eager: bool = False
     control: int | None = None

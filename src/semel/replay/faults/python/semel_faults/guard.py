@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
+import inspect
 import secrets
 from collections.abc import Callable, Iterator
 from types import MappingProxyType, ModuleType
@@ -26,6 +28,7 @@ def hooks(
 ) -> Iterator[tuple[str, Callable[[ModuleType], object]]]:
     """The module to wait for, and what is done to it."""
     yield "semel.store.own_connections", functools.partial(_watch, reporter)
+    yield "semel.guard.delivery", functools.partial(_report_looks, reporter)
     if blind:
         yield "semel.guard.declaration", _blind
     if unconstrained:
@@ -51,6 +54,33 @@ def _watch(reporter: Reporter, module: ModuleType) -> None:
         self.watch = watch
 
     own.__init__ = make_watched
+
+
+def _report_looks(reporter: Reporter, module: ModuleType) -> None:
+    """A point between a look-up's answer and what is written of it."""
+    deliver = module.deliver
+
+    @functools.wraps(deliver)
+    def deliver_reported(*args: Any, find: Any, **kwargs: Any) -> Any:
+        return deliver(*args, find=None if find is None else _reported(reporter, find), **kwargs)
+
+    module.deliver = deliver_reported  # type: ignore[attr-defined]
+
+
+def _reported(reporter: Reporter, find: Any) -> Any:
+    async def answered_async(answer: Any) -> Any:
+        found = await answer
+        await asyncio.to_thread(reporter.ask, "looked")
+        return found
+
+    def look(reference: str) -> Any:
+        answer = find(reference)
+        if inspect.isawaitable(answer):
+            return answered_async(answer)
+        reporter.ask("looked")
+        return answer
+
+    return look
 
 
 def _ask(reporter: Reporter, point: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from .reporting import Reporter
+from .reporting import Reporter, name_of
 
 Hook = tuple[str, Callable[[ModuleType], object]]
 
@@ -56,9 +56,12 @@ def _reported(reporter: Reporter, delivery: str, function: Any) -> Any:
         async def run_async(*args: Any, **kwargs: Any) -> Any:
             mark = reporter.begin(delivery)
             try:
-                return await function(*args, **kwargs)
-            finally:
-                reporter.end(delivery, mark)
+                result = await function(*args, **kwargs)
+            except BaseException as error:
+                reporter.end(delivery, mark, error=name_of(error))
+                raise
+            reporter.end(delivery, mark, error="")
+            return result
 
         return run_async
 
@@ -66,9 +69,12 @@ def _reported(reporter: Reporter, delivery: str, function: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         mark = reporter.begin(delivery)
         try:
-            return function(*args, **kwargs)
-        finally:
-            reporter.end(delivery, mark)
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            reporter.end(delivery, mark, error=name_of(error))
+            raise
+        reporter.end(delivery, mark, error="")
+        return result
 
     return run
 

@@ -116,6 +116,14 @@ def _obey(do: str) -> str:
     return do
 
 
+def name_of(error: BaseException) -> str:
+    """An error's name; of an outcome that an adapter made of an error, that error's."""
+    cause = error.__cause__
+    if cause is not None and type(error).__module__ == "semel.core.outcomes":
+        return type(cause).__name__
+    return type(error).__name__
+
+
 def digest_of(args: Any, kwargs: Any) -> str:
     """Tells calls apart by what they were given."""
     shown = repr((args, sorted(kwargs.items())))
