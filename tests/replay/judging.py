@@ -12,6 +12,7 @@ import msgspec
 from semel.replay.description import CalledFunction, Control, Description, GuardPlace, Watch
 from semel.replay.results import CheckResult, CodeRun, Run, Verdict
 from semel.replay.running import Options, replay
+from semel.replay.staging import declare, project_of, targets_of
 
 JOBS = Path(__file__).parent / "jobs"
 
@@ -86,6 +87,7 @@ def run_replay(folder: Path, description: Description, **options: Any) -> Seen:
     received = folder / "received"
     environment = {**description.environment, "RECEIVED": str(received)}
     description = msgspec.structs.replace(description, environment=environment)
+    declare(project_of(folder), targets_of(description, {}, guard_database=environment.get("TARGET")))
     given: Mapping[str, Any] = {"directory": folder / "out", "constraint": False, "code": (("", str(JOBS)),)}
     run = replay(description, Options(**{**given, **options}))
     lines = received.read_text().splitlines() if received.exists() else []

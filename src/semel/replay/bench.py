@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections import Counter as Counter_
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,21 +77,25 @@ class Bench:
         self.patience = patience
         self._counter = counter
         self._numbers = numbers
-        self.last_number = 0
+        self.begun: list[int] = []
+        """The operations of this check, in order."""
         self._redelivery = redelivery
         settings = told.write(mode, surroundings.directory)
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
         self._surroundings = replace(surroundings, environment=environment)
         self._messages: dict[int, Message] = {}
         self._workers: list[tuple[Worker, int]] = []
+        self._past: list[Worker] = []
+        """Those of this check that are not there any more."""
+        self._delivered: Counter_[int] = Counter_()
         self.evidence = Evidence()
 
     # operations
 
     def new_number(self) -> int:
         """The number of a new operation."""
-        self.last_number = next(self._numbers)
-        return self.last_number
+        self.begun.append(next(self._numbers))
+        return self.begun[-1]
 
     def send(self, number: int, message: Message) -> Sent:
         """Send the operation's message for the first time."""
@@ -102,10 +107,11 @@ class Bench:
         return self._sent(number, self.way.send_again(sent))
 
     def _sent(self, number: int, sent: Sent) -> Sent:
+        if "deduplicated" in sent.extra:
+            raise NotReached(f"the broker de-duplicated a delivery: {sent.extra['deduplicated']}")
         self.room.know(sent.delivery, number)
         self.evidence.deliveries += 1
-        if "deduplicated" in sent.extra:
-            self.evidence.notes.append(f"the broker de-duplicated: {sent.extra['deduplicated']}")
+        self._delivered[number] += 1
         return sent
 
     # workers
@@ -116,6 +122,7 @@ class Bench:
         for worker, _ in self._workers:
             if all(worker is not each for each, _ in kept[:count]):
                 worker.end()
+                self._past.append(worker)
         self._workers = kept[:count]
         while len(self._workers) < count:
             self._workers.append((self.way.start(self._surroundings, concurrency=concurrency), concurrency))
@@ -157,6 +164,7 @@ class Bench:
         """End those that are left."""
         for worker, _ in self._workers:
             worker.end()
+            self._past.append(worker)
         self._workers = []
 
     # waiting
@@ -164,6 +172,19 @@ class Bench:
     def wait(self, number: int, point: Point, count: int = 1) -> Event:
         """Wait until the operation has been there so often. Raises NotReached."""
         return self.room.wait_for(number, point, count, self.patience)
+
+    def wait_inside(self, number: int, point: Point) -> Event:
+        """`wait` for a point inside the job. Raises NotReached as soon as all that was delivered has ended without it."""
+
+        def over() -> bool:
+            ended = len(self.room.events(number, Point.END))
+            return bool(self.room.events(number, point)) or ended >= self._delivered[number]
+
+        self.room.wait_until(over, f"operation {number} at {point}", self.patience)
+        there = self.room.events(number, point)
+        if not there:
+            raise NotReached(f"its delivery ended without coming to {point}")
+        return there[0]
 
     def wait_begun(self, number: int, count: int, sent: Sent, victim: Victim | None = None) -> None:
         """Wait until the broker has delivered again by itself, where it does; else do so as it would."""
@@ -214,6 +235,10 @@ class Bench:
         """The operation's record; None where there are none."""
         return self.guard.record(self._messages[number])
 
+    def redo(self, number: int) -> bool:
+        """A person says that the held operation is to be redone; whether its message comes again by that."""
+        return self.guard.redo(self._messages[number])
+
     def count(self, number: int) -> int:
         """The effects of an operation, where they are counted."""
         counted: int = self._counter.count(number, self._messages[number])
@@ -221,10 +246,10 @@ class Bench:
 
     def close_check(self, numbers: list[int], *, records: bool) -> Evidence:
         """What was seen of these operations; the bench is ready for the next check."""
-        evidence, self.evidence = self.evidence, Evidence()
         self.way.clear()
-        events = [each for each in self.room.events() if each.operation in set(numbers)]
         everywhere = self.room.events()
+        events = [each for each in everywhere if each.operation in set(numbers)]
+        evidence = self.evidence
         evidence.effects = [self.count(number) for number in numbers]
         if records:
             evidence.records = [record for number in numbers if (record := self.record(number)) is not None]
@@ -236,7 +261,14 @@ class Bench:
         if reason is not None:
             evidence.eager = True
             evidence.notes.append(reason)
-        evidence.logs = [worker.read_log()[-_LOG:] for worker, _ in self._workers]
+        return self.end_check()
+
+    def end_check(self) -> Evidence:
+        """What is known so far, whatever it is; the bench is ready for the next check."""
+        evidence, self.evidence, self.begun = self.evidence, Evidence(), []
+        workers = [*self._past, *(worker for worker, _ in self._workers)]
+        evidence.logs = [worker.read_log()[-_LOG:] for worker in workers]
+        self._past = []
         return evidence
 
 

@@ -44,8 +44,30 @@ _GUARDED: Final = (
 _ODD: Final = (
     ("exception-after-effect", "The job raises right after the effect; then the message comes again."),
     ("paused-past-lease", "Its worker sleeps past the lease; another one decides; then it wakes up."),
-    ("lost-connection", "The connection to the record's database is lost at the completion."),
+    (
+        "late-completion",
+        "Its worker sleeps past the lease before its completion; another one decides; then it wakes up.",
+    ),
+    (
+        "late-look",
+        "Its worker died; who looks sleeps past the lease with the answer; another one decides; it wakes up.",
+    ),
+    ("lost-connection", "The connection to the record's database is lost before the completion's commit."),
+    ("lost-answer", "The answer to the completion's commit is lost."),
+    (
+        "redo",
+        "Its worker is killed on entry to the effect; it is held; a person says that it is to be redone.",
+    ),
 )
+_BETWEEN: Final = (
+    "killed-past-claim",
+    "late-completion",
+    "late-look",
+    "lost-connection",
+    "lost-answer",
+    "redo",
+)
+"""Checks that need to know what is between the claim's commit and the completion's."""
 _WHO: Final = MappingProxyType(
     {"child": "process", "parent": "parent process", "group": "whole process group"}
 )
@@ -75,10 +97,16 @@ def _reasons(name: str, description: Description, policy: Policy) -> Iterator[st
         yield "the description has no look_alike"
     if name == "changed-payload" and description.changed is None:
         yield "the description has no changed"
-    if name in ("killed-past-claim", "lost-connection") and not policy.recorded:
+    if name in _BETWEEN and not policy.recorded:
         yield "the guard is not semel's: where it commits is not known"
-    if name in ("killed-past-claim", "lost-connection") and policy.name == "row":
+    if name in _BETWEEN and policy.name == "row":
         yield "a Row() commits claim, effect and completion as one"
+    if name == "late-look" and policy.name != "lookup":
+        yield "the policy does not look"
+    if name == "redo" and policy.name != "hold":
+        yield "the policy does not hold what died in the effect"
+    if name == "redo" and not policy.decidable:
+        yield "the guard's engine is for asyncio alone: a person decides over another connection"
     if name == "exception-after-effect" and proxied:
         yield "the effect is a request: nothing can be raised in the job after it"
     if name == "paused-past-lease" and proxied:

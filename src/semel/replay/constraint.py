@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from semel.replay.guards import NoGuard, SemelGuard
 from semel.replay.judging import judge
 from semel.replay.results import CheckResult, Evidence, Expected, Verdict
 from semel.store.constraints import Constraints
 
+CONSTRAINT_CHECKS: Final = ("constraint", "without-constraint")
+"""Their names; the second needs the first."""
 _THERE = "The table that the guard writes to has a unique constraint over the operation's key."
 _WITHOUT = "Two workers at once, on a copy of the table without the constraint: it has to go red."
 Try = Callable[[], tuple[Expected, Evidence]]
+
+
+def bring_back(guard: NoGuard | SemelGuard) -> None:
+    """Put the guard's table back where a run was killed that had put it aside: before anything is delivered."""
+    if guard.table is None or guard.database is None:
+        return
+    constraints = Constraints(guard.database, guard.table)
+    try:
+        constraints.bring_back()
+    finally:
+        constraints.close()
 
 
 def constraint_checks(guard: NoGuard | SemelGuard, without: Try, facts: dict[str, Any]) -> list[CheckResult]:
@@ -24,8 +37,6 @@ def constraint_checks(guard: NoGuard | SemelGuard, without: Try, facts: dict[str
     facts |= {"table": guard.table, "columns": list(guard.columns)}
     constraints = Constraints(guard.database, guard.table)
     try:
-        if constraints.bring_back():
-            facts["brought_back"] = True
         facts["constraint"] = constraints.find(guard.columns)
         there = _there(facts)
         if facts["constraint"] is None:

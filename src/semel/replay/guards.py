@@ -37,6 +37,10 @@ class NoGuard:
         """None: it has no records that replay knows."""
         return None
 
+    def redo(self, message: Message) -> bool:
+        """Nobody decides about what has no records."""
+        return False
+
     def end_lease(self, message: Message) -> bool:
         """Whether the claim is an old one now; else its lease has to be waited for."""
         return False
@@ -58,7 +62,12 @@ class SemelGuard:
         )
         told: dict[str, Any] = self._code.ask("describe")
         self.policy = Policy(
-            told["policy"], told["words"], extra=told["extra"], explicit=told["explicit"], recorded=True
+            told["policy"],
+            told["words"],
+            extra=told["extra"],
+            explicit=told["explicit"],
+            recorded=True,
+            decidable=told["is_sync"],
         )
         self.lease: float | None = told["lease"]
         self.database: str | None = told["target"]
@@ -69,6 +78,9 @@ class SemelGuard:
 
     def record(self, message: Message) -> Record | None:
         return Record(**self._code.ask("record", message=dict(message)))
+
+    def redo(self, message: Message) -> bool:
+        return bool(self._code.ask("redo", message=dict(message)))
 
     def end_lease(self, message: Message) -> bool:
         self._code.ask("end_lease", message=dict(message))

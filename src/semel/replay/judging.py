@@ -27,22 +27,36 @@ def judge(expected: Expected, evidence: Evidence) -> tuple[Verdict, tuple[str, .
 
 
 def _failures(expected: Expected, evidence: Evidence) -> Iterator[str]:
-    effects, records = evidence.effects, evidence.records
+    """Too many is a failure however it came to it; too few, or another end, only of a check that was done to its end."""
+    effects = evidence.effects
     over = [count for count in effects if count > expected.most]
     under = [count for count in effects if count < expected.least]
     if over:
         yield f"{len(over)} of {len(effects)} operations had more than {expected.most} effects (the most: {max(over)})"
-    if under and not _was_never_hit(evidence):
+    if _was_never_hit(evidence) or evidence.unfinished is not None:
+        return
+    if under:
         yield f"{len(under)} of {len(effects)} operations had fewer than {expected.least} effects (the least: {min(under)})"
+    yield from _other_ends(expected, evidence)
+
+
+def _other_ends(expected: Expected, evidence: Evidence) -> Iterator[str]:
+    records = evidence.records
     if expected.records:
         for state in sorted({each.state for each in records} - set(expected.records)):
             yield f"a record ended as {state}, not as {' or '.join(expected.records)}"
         if any(each.count > 1 for each in records):
             yield "an operation has more than one record"
+    if expected.midway and evidence.midway not in (None, expected.midway):
+        yield f"while an attempt was inside the effect, its record was {evidence.midway}, not {expected.midway}"
+    if expected.answer and evidence.answer not in (None, expected.answer):
+        yield f"the delivery ended as {evidence.answer}, not as {expected.answer}"
 
 
 def _vacuities(expected: Expected, evidence: Evidence) -> Iterator[str]:
     check = expected.check
+    if evidence.unfinished is not None:
+        yield f"it was not done to its end: {evidence.unfinished}"
     if evidence.eager:
         yield "the queue runs its jobs in their callers (eager): nothing was delivered"
     if _was_never_hit(evidence):

@@ -12,6 +12,7 @@ from pathlib import Path
 from semel.core.durations import to_timedelta
 from semel.replay.bench import Bench, Mode, Told
 from semel.replay.code import Code
+from semel.replay.constraint import bring_back
 from semel.replay.control import open_room
 from semel.replay.counting import open_counter
 from semel.replay.description import Description
@@ -35,6 +36,7 @@ def open_version(
         ground = stack.enter_context(open_ground(description, code, logs, short, newest=newest))
         require_staging(project_of(Path.cwd()), ground.targets)
         refuse_foreign(ground.way.foreign(), shared=options.shared)
+        bring_back(ground.guard)
         distinct = ground.guard.policy.name == "provider_key"
         make = partial(
             Bench,

@@ -10,7 +10,6 @@ import msgspec
 
 from semel.replay.events import Event
 
-
 RETURNED: Final = "returned"
 """How a delivery ends that raises nothing."""
 

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from semel.replay.bench import Bench
 from semel.replay.control import NotReached
-from semel.replay.description import Description
-from semel.replay.events import Do, Event, Point
+from semel.replay.events import Do, Point
 from semel.replay.messages import changed_of, look_alike_of, message_of
-from semel.replay.processes import Victim
-from semel.replay.results import Expected
-from semel.replay.ways.way import Sent
+from semel.replay.steps import (
+    SHORT,
+    Trial,
+    answer,
+    begin,
+    cut_at,
+    end_of,
+    ended,
+    killed,
+    killed_at,
+    look_midway,
+    paused_at,
+    settle,
+    wait_decided,
+    wait_stopped,
+    woken,
+)
 
 _TRIES: Final = 3
 """So many rounds are tried for each that has to overlap."""
-_SHORT: Final = 5.0
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One check on one bench."""
-
-    description: Description
-    expected: Expected
-    victim: Victim | None
-    advance: Callable[[int], None]
-    """Told of each round that is done."""
 
 
 Scenario = Callable[[Bench, Trial], list[int]]
@@ -41,13 +37,13 @@ Scenario = Callable[[Bench, Trial], list[int]]
 
 def three_deliveries(bench: Bench, trial: Trial) -> list[int]:
     bench.workers(1)
-    number, sent = _begin(bench, trial)
+    number, sent = begin(bench, trial)
     for count in (1, 2, 3):
         if count > 1:
             bench.again(number, sent)
         bench.wait(number, Point.BEGIN, count)
         bench.wait(number, Point.END, count)
-    bench.wait_quiet([number], _SHORT)
+    bench.wait_quiet([number], SHORT)
     return [number]
 
 
@@ -63,7 +59,7 @@ def two_at_once(bench: Bench, trial: Trial) -> list[int]:
         trial.advance(len(overlapped))
         if len(overlapped) == wanted or (not overlapped and tried + 1 == _TRIES):
             break
-    bench.wait_quiet(overlapped, _SHORT)
+    bench.wait_quiet(overlapped, SHORT)
     bench.evidence.overlapping = len(overlapped)
     if others:
         bench.evidence.notes.append(
@@ -101,7 +97,7 @@ def _overlapped(bench: Bench, number: int) -> bool:
 
 def look_alikes(bench: Bench, trial: Trial) -> list[int]:
     bench.workers(1)
-    number, _ = _begin(bench, trial)
+    number, _ = begin(bench, trial)
     bench.wait(number, Point.END)
     other = bench.new_number()
     message = look_alike_of(trial.description, number, other)
@@ -109,65 +105,66 @@ def look_alikes(bench: Bench, trial: Trial) -> list[int]:
     bench.room.expect(other)
     bench.send(other, message)
     bench.wait(other, Point.END)
-    bench.wait_quiet([number, other], _SHORT)
+    bench.wait_quiet([number, other], SHORT)
     return [number, other]
 
 
 def changed_payload(bench: Bench, trial: Trial) -> list[int]:
     bench.workers(1)
-    number, _ = _begin(bench, trial)
+    number, _ = begin(bench, trial)
     bench.wait(number, Point.END)
     message = changed_of(trial.description, number)
     assert message is not None
     bench.send(number, message)
-    bench.wait(number, Point.END, 2)
-    bench.wait_quiet([number], _SHORT)
+    bench.evidence.answer = answer(bench.wait(number, Point.END, 2))
+    bench.wait_quiet([number], SHORT)
     return [number]
 
 
 def young_claim(bench: Bench, trial: Trial) -> list[int]:
     bench.workers(2)
-    number, sent = _begin(bench, trial, hold=Point.ENTRY)
-    bench.wait(number, Point.ENTRY)
+    number, sent = begin(bench, trial, hold=Point.ENTRY)
+    bench.wait_inside(number, Point.ENTRY)
     bench.again(number, sent)
     bench.wait(number, Point.BEGIN, 2)
     try:
-        bench.room.wait_for(number, Point.END, 1, _SHORT)
+        bench.room.wait_for(number, Point.END, 1, SHORT)
     except NotReached:
         bench.evidence.notes.append("the second delivery waited for the first")
+    look_midway(bench, trial, number)
     bench.room.release(number, Point.ENTRY)
     bench.wait(number, Point.END, 2)
-    bench.wait_quiet([number], _SHORT)
+    bench.wait_quiet([number], SHORT)
     return [number]
 
 
 def old_claim(bench: Bench, trial: Trial) -> list[int]:
-    number, sent = _killed(bench, trial, Point.ENTRY, bench.way.victims[-1])
-    for count in (2, 3, 4):
+    victim = bench.way.victims[-1]
+    number, sent = killed(bench, trial, Point.ENTRY, victim)
+    bench.wait_begun(number, 2, sent, victim)
+    for count in (3, 4):
         bench.again(number, sent)
         bench.wait(number, Point.BEGIN, count)
-    _settle(bench, trial, number)
+    settle(bench, trial, number)
     return [number]
 
 
 def killed_on_entry(bench: Bench, trial: Trial) -> list[int]:
-    return _killed_at(bench, trial, Point.ENTRY)
+    return killed_at(bench, trial, Point.ENTRY)
 
 
 def killed_on_return(bench: Bench, trial: Trial) -> list[int]:
-    return _killed_at(bench, trial, Point.RETURN)
+    return killed_at(bench, trial, Point.RETURN)
 
 
 def killed_past_claim(bench: Bench, trial: Trial) -> list[int]:
-    return _killed_at(bench, trial, Point.CLAIMED)
+    return killed_at(bench, trial, Point.CLAIMED)
 
 
 def killed_past_completion(bench: Bench, trial: Trial) -> list[int]:
     """Where the guard commits by itself, past that commit; else past the job's return, before the broker hears of it."""
     policy = bench.guard.policy
-    return _killed_at(
-        bench, trial, Point.COMPLETED if policy.recorded and policy.name != "row" else Point.END
-    )
+    return killed_at(bench, trial, Point.COMPLETED if policy.claims_apart else Point.END)
 
 
 def exception_after_effect(bench: Bench, trial: Trial) -> list[int]:
@@ -179,102 +176,98 @@ def exception_after_effect(bench: Bench, trial: Trial) -> list[int]:
     bench.wait(number, Point.END)
     bench.make_old(number)
     bench.wait_begun(number, 2, sent)
-    _settle(bench, trial, number)
+    settle(bench, trial, number)
     return [number]
 
 
 def paused_past_lease(bench: Bench, trial: Trial) -> list[int]:
     bench.workers(2)
-    policy = bench.guard.policy
-    point = Point.CLAIMED if policy.recorded and policy.name != "row" else Point.ENTRY
-    number = bench.new_number()
-    bench.room.tell(number, point, Do.STOP)
-    bench.room.expect(number)
-    sent = bench.send(number, message_of(trial.description, number))
-    paused = bench.wait(number, point)
-    _wait_stopped(paused, bench.patience)
-    worker = bench.worker_of(paused.pid)
-    try:
+    point = Point.CLAIMED if bench.guard.policy.claims_apart else Point.ENTRY
+    number, sent, paused = paused_at(bench, trial, point)
+    with woken(bench, paused):
         bench.make_old(number)
         bench.again(number, sent)
         bench.wait(number, Point.BEGIN, 2)
-        _wait_second(bench, number)
-    finally:
-        os.kill(paused.pid, signal.SIGCONT)
-        worker.wake()
+        wait_decided(bench, number, Point.END, 1)
     bench.wait(number, Point.END, 2)
-    _settle(bench, trial, number)
+    bench.evidence.answer = answer(end_of(bench, number, paused))
+    settle(bench, trial, number)
     return [number]
 
 
-def _wait_second(bench: Bench, number: int) -> None:
-    """Until the other one has decided; one that waits for a lock of the paused one decides when that wakes up."""
-    try:
-        bench.room.wait_for(number, Point.END, 1, _SHORT)
-    except NotReached:
-        bench.evidence.notes.append("the second delivery waited for the paused one")
+def late_completion(bench: Bench, trial: Trial) -> list[int]:
+    """Where another one takes over, it is kept inside the effect until the first one has had its say."""
+    bench.workers(2)
+    number, sent, paused = paused_at(bench, trial, Point.COMPLETING)
+    with woken(bench, paused):
+        bench.make_old(number)
+        bench.room.hold(number, Point.ENTRY)
+        bench.again(number, sent)
+        bench.wait(number, Point.BEGIN, 2)
+        wait_decided(bench, number, Point.ENTRY, 2)
+    bench.room.wait_until(lambda: ended(bench, number, paused), "the end of who slept", bench.patience)
+    bench.evidence.answer = answer(end_of(bench, number, paused))
+    if len(bench.room.events(number, Point.ENTRY)) > 1:
+        look_midway(bench, trial, number)
+    bench.room.release(number, Point.ENTRY)
+    bench.wait(number, Point.END, 2)
+    settle(bench, trial, number)
+    return [number]
+
+
+def late_look(bench: Bench, trial: Trial) -> list[int]:
+    victim = bench.way.victims[-1]
+    number = bench.new_number()
+    bench.room.tell(number, Point.LOOKED, Do.STOP)
+    _, sent = killed(bench, trial, Point.ENTRY, victim, number)
+    bench.workers(2)
+    bench.wait_begun(number, 2, sent, victim)
+    wait_decided(bench, number, Point.LOOKED, 1)
+    looked = bench.room.events(number, Point.LOOKED)
+    if not looked:
+        if trial.expected.records:
+            raise NotReached("nobody looked")
+        bench.again(number, sent)
+        bench.wait(number, Point.END, 2)
+        return [number]
+    wait_stopped(looked[0], bench.patience)
+    with woken(bench, looked[0]):
+        bench.make_old(number)
+        bench.again(number, sent)
+        bench.wait(number, Point.BEGIN, 3)
+        wait_decided(bench, number, Point.END, 1)
+    bench.wait(number, Point.END, 2)
+    bench.evidence.answer = answer(end_of(bench, number, looked[0]))
+    settle(bench, trial, number)
+    return [number]
 
 
 def lost_connection(bench: Bench, trial: Trial) -> list[int]:
-    bench.workers(1)
-    number = bench.new_number()
-    bench.room.tell(number, Point.COMPLETING, Do.CUT)
-    bench.room.expect(number)
-    sent = bench.send(number, message_of(trial.description, number))
+    return cut_at(bench, trial, Point.COMPLETING)
+
+
+def lost_answer(bench: Bench, trial: Trial) -> list[int]:
+    return cut_at(bench, trial, Point.COMPLETED)
+
+
+def redo(bench: Bench, trial: Trial) -> list[int]:
+    """Without the guard nobody decides: the message only comes again."""
+    victim = bench.way.victims[-1]
+    number, sent = killed(bench, trial, Point.ENTRY, victim)
+    bench.wait_begun(number, 2, sent, victim)
     bench.wait(number, Point.END)
-    bench.make_old(number)
-    bench.wait_begun(number, 2, sent)
-    _settle(bench, trial, number)
-    return [number]
-
-
-def _begin(bench: Bench, trial: Trial, *, hold: Point | None = None) -> tuple[int, Sent]:
-    number = bench.new_number()
-    bench.room.expect(number)
-    if hold is not None:
-        bench.room.hold(number, hold)
-    return number, bench.send(number, message_of(trial.description, number))
-
-
-def _killed_at(bench: Bench, trial: Trial, point: Point) -> list[int]:
-    assert trial.victim is not None
-    number, sent = _killed(bench, trial, point, trial.victim)
-    bench.wait_begun(number, 2, sent, trial.victim)
-    _settle(bench, trial, number)
-    return [number]
-
-
-def _killed(bench: Bench, trial: Trial, point: Point, victim: Victim) -> tuple[int, Sent]:
-    """Kill at the point, and have a worker there and the lease over before the next delivery.
-
-    Where only the parent died the job's own process goes on, or notices and ends: its claim is not old before that.
-    """
-    bench.workers(1)
-    number, sent = _begin(bench, trial, hold=point)
-    reached = bench.wait(number, point)
-    bench.kill(victim, reached)
-    if bench.is_alive(reached):
-        bench.wait_ended(reached)
-    bench.make_old(number)
-    bench.workers(1)
-    return number, sent
-
-
-def _settle(bench: Bench, trial: Trial, number: int) -> None:
     if trial.expected.records:
-        bench.wait_record(number, trial.expected.records)
-    bench.wait_quiet([number], _SHORT)
-
-
-def _wait_stopped(event: Event, patience: float) -> None:
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        if (
-            Path(f"/proc/{event.pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
-            == "T"
-        ):
-            return
-        time.sleep(0.01)
+        bench.wait_record(number, ("held",))
+        begun = len(bench.room.events(number, Point.BEGIN))
+        sent_again = bench.redo(number)
+        if not sent_again:
+            bench.again(number, sent)
+        bench.wait(number, Point.BEGIN, begun + 1)
+    else:
+        bench.again(number, sent)
+        bench.wait(number, Point.END, 2)
+    settle(bench, trial, number)
+    return [number]
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
@@ -291,6 +284,10 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
         "killed-past-completion": killed_past_completion,
         "exception-after-effect": exception_after_effect,
         "paused-past-lease": paused_past_lease,
+        "late-completion": late_completion,
+        "late-look": late_look,
         "lost-connection": lost_connection,
+        "lost-answer": lost_answer,
+        "redo": redo,
     }
 )

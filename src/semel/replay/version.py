@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +12,7 @@ from semel.errors import ConfigurationError
 from semel.replay.bench import Bench, Mode
 from semel.replay.checks import Check, checks_for
 from semel.replay.code import Code
-from semel.replay.constraint import constraint_checks
+from semel.replay.constraint import CONSTRAINT_CHECKS, constraint_checks
 from semel.replay.control import NotReached
 from semel.replay.description import Description
 from semel.replay.expectations import expected
@@ -22,7 +21,8 @@ from semel.replay.guards import NoGuard, SemelGuard
 from semel.replay.judging import judge
 from semel.replay.options import Options, Progress, Tell
 from semel.replay.results import CheckResult, CodeRun, Evidence, Expected, Verdict
-from semel.replay.scenarios import SCENARIOS, Trial
+from semel.replay.scenarios import SCENARIOS
+from semel.replay.steps import Trial
 
 _CONTROL_ROUNDS: Final = 3
 
@@ -41,7 +41,7 @@ class Version:
 
     def choose(self, only: tuple[str, ...]) -> None:
         """Keep the checks that are wanted. Raises ConfigurationError for one that is not there."""
-        names = [check.name for check in self.checks]
+        names = [*(check.name for check in self.checks), *CONSTRAINT_CHECKS]
         for each in only:
             if not any(name.startswith(each) for name in names):
                 raise ConfigurationError(
@@ -68,17 +68,17 @@ class Version:
         self._controls(todo, evidence, tell)
         results = [self._result(check, evidence, took) for check in self.checks]
         facts: dict[str, Any] = {"processes": max((each.processes for each in evidence.values()), default=0)}
-        if self._options.constraint and not self._options.only:
+        if self._options.constraint and "constraint".startswith(self._options.only or ""):
             results += constraint_checks(self.guard, self._without_constraint(tell), facts)
         return CodeRun(label=self.code.label, code=self.code.shown, checks=tuple(results), guard=facts)
 
     def _without_constraint(self, tell: Tell) -> Callable[[], tuple[Expected, Evidence]]:
         def run() -> tuple[Expected, Evidence]:
-            check = next(each for each in self.checks if each.scenario == "two-at-once")
+            check = Check("without-constraint", "", "two-at-once")
             wanted = expected("two-at-once", self.guard.policy, rounds=_CONTROL_ROUNDS)
             bench = self._make(Mode("unconstrained", unconstrained=True))
             try:
-                return wanted, self._try(bench, replace(check, name="without the constraint"), wanted, tell)
+                return wanted, self._try(bench, check, wanted, tell)
             finally:
                 bench.stop_workers()
 
@@ -97,10 +97,11 @@ class Version:
             seen = evidence[check.name]
             if check.scenario == "look-alikes" or max(seen.effects, default=0) > self._expected(check).most:
                 continue
-            wanted = _with(self._expected(check), rounds=_CONTROL_ROUNDS, records=())
+            wanted = _with(self._expected(check), rounds=_CONTROL_ROUNDS, records=(), midway="", answer="")
             control = self._try(bench, check, wanted, tell, label="control: ")
             seen.control = max(control.effects, default=0)
-            seen.notes += [f"control: {note}" for note in control.notes]
+            notes = [*control.notes, *filter(None, [control.unfinished])]
+            seen.notes += [f"control: {note}" for note in notes]
         bench.stop_workers()
 
     def _try(self, bench: Bench, check: Check, wanted: Expected, tell: Tell, label: str = "") -> Evidence:
@@ -110,13 +111,19 @@ class Version:
             tell(Progress(self.code.label, name, done, wanted.rounds))
 
         advance(0)
+        unfinished: str | None = None
         try:
             numbers = SCENARIOS[check.scenario](bench, Trial(self.description, wanted, check.victim, advance))
-        except NotReached as error:
-            bench.evidence.notes.append(str(error))
-            numbers = [bench.last_number]
+        except Exception as error:  # whatever it is: the other checks are still to be done
+            unfinished = str(error) if isinstance(error, NotReached) else f"{type(error).__name__}: {error}"
+            numbers = bench.begun[-1:]
             bench.stop_workers()
-        evidence = bench.close_check(numbers, records=bool(wanted.records))
+        try:
+            evidence = bench.close_check(numbers, records=bool(wanted.records))
+        except Exception as error:  # the same
+            unfinished = unfinished or f"{type(error).__name__}: {error}"
+            evidence = bench.end_check()
+        evidence.unfinished = unfinished
         advance(wanted.rounds)
         return evidence
 

@@ -14,13 +14,19 @@ from semel.core.operation_report import OperationFilter
 from semel.guard.declaration import Arguments
 from semel.guard.delivery import lookup_of
 from semel.guard.guarded import Guarded
+from semel.operate import held
 from semel.replay.inside.lines import load, serve
 from semel.store.guard_replay import end_lease
 from semel.store.guard_views import list_operations
+from semel.store.own_connections import open_own
 from semel.store.statement import Operation
 
 _LEADS_ON = ("semel_guarded", "guard", "function", "handler", "run", "__wrapped__")
 """Attributes under which tasks, jobs and consumers have the guarded function."""
+
+
+_WHO = "semel replay"
+_WHY = "its worker was killed on entry to the effect, by this replay"
 
 
 class GuardedCode:
@@ -52,6 +58,7 @@ class GuardedCode:
             "dialect": place.dialect,
             "target": place.target if isinstance(place.target, str) else None,
             "schema": place.schema,
+            "is_sync": place.is_sync,
         }
 
     def record(self, told: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +74,19 @@ class GuardedCode:
             "claim_age": (page.as_of - newest.claimed_at).total_seconds(),
             "lease": (newest.lease_until - newest.claimed_at).total_seconds(),
         }
+
+    def redo(self, told: dict[str, Any]) -> bool:
+        """A person's decision, on what the record shows now; whether the message comes again by itself."""
+        place = self._guarded.place
+        wanted = OperationFilter(job_type=self._guarded.declaration.job_type, key=self._digest(told))
+        shown = self._ask(list_operations(wanted)).operations[0]
+        own = open_own(place.target, schema=place.schema)
+        try:
+            with own.session() as session:
+                resolved = held.redo(session, shown.id, shown.claim, _WHO, _WHY, seen_revision=shown.revision)
+        finally:
+            own.close()
+        return bool(resolved.sent)
 
     def end_lease(self, told: dict[str, Any]) -> None:
         """Let the operation's claim be an old one, past a look-up's settle time."""
@@ -104,7 +124,7 @@ def find_guarded(found: Any, name: str) -> Guarded[..., Any]:
 
 def main() -> None:
     code = GuardedCode(sys.argv[1])
-    serve({"describe": code.describe, "record": code.record, "end_lease": code.end_lease})
+    serve({each: getattr(code, each) for each in ("describe", "record", "redo", "end_lease")})
 
 
 if __name__ == "__main__":

@@ -70,16 +70,16 @@ def _command(template: list[str], reporter: Reporter) -> Call:
         text = json.dumps(message)
         values = {**message, "message": text}
         command = [_filled(part, values) for part in template]
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
-            input=text.encode(),
+            stdin=subprocess.PIPE,
             env={**os.environ, "SEMEL_REPLAY_DELIVERY": delivery},
             preexec_fn=lambda: reporter.ask("begin", delivery),
-            check=False,
-        )
-        reporter.ask("end", delivery, code=done.returncode)
-        if done.returncode:
-            raise RuntimeError(f"exit code {done.returncode}")
+        ) as running:
+            running.communicate(text.encode())
+        reporter.ask("end", delivery, pid=running.pid, code=running.returncode)
+        if running.returncode:
+            raise RuntimeError(f"exit code {running.returncode}")
 
     return call
 

@@ -70,11 +70,19 @@ class Reporter:
         with self._lock:
             return self._open[0] if len(self._open) == 1 else ""
 
-    def ask(self, point: str, delivery: str | None = None, *, digest: str = "", **detail: Any) -> str:
+    def ask(
+        self,
+        point: str,
+        delivery: str | None = None,
+        *,
+        digest: str = "",
+        pid: int | None = None,
+        **detail: Any,
+    ) -> str:
         """Report a point, and do what is to be done there. Raises where that is to be raised."""
         event = {
             "point": point,
-            "pid": os.getpid(),
+            "pid": pid or os.getpid(),
             "at": time.monotonic(),
             "thread": threading.get_ident(),
             "delivery": self.delivery if delivery is None else delivery,
