@@ -92,7 +92,7 @@ BROKEN = (
         because="ended as returned, not as PayloadMismatch",
     ),
     Broken(
-        "repeat_acts", "a completed operation is done again", ("three-deliveries",), because="more than 1"
+        "completion_frees", "the completion frees the claim", ("three-deliveries",), because="more than 1"
     ),
 )
 

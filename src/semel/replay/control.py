@@ -186,6 +186,9 @@ class _Handler(socketserver.StreamRequestHandler):
         line = self.rfile.readline()
         if not line:
             return
+        if "follow" in msgspec.json.decode(line):
+            self.rfile.read()  # until either is gone: the worker sees to itself then
+            return
         room: ControlRoom = self.server.room  # type: ignore[attr-defined]
         event = msgspec.json.decode(line, type=Event)
         answer = {"do": room.arrive(event)}

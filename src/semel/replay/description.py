@@ -44,6 +44,8 @@ class SemelJob(
     kind: str
     database: str | None = None
     """None: SEMEL_DATABASE_URL."""
+    unique_key: str | None = None
+    """With which callers enqueue it, if they do; ``{name}`` is the message's field."""
 
 
 class CeleryTask(

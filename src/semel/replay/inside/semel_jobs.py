@@ -27,7 +27,7 @@ class Enqueuing:
 
     def enqueue(self, told: dict[str, Any]) -> dict[str, Any]:
         """Store one job, committed by itself."""
-        stored = self._job.enqueue(**told["message"])
+        stored = self._job.using(unique_key=told.get("unique_key")).enqueue(**told["message"])
         self._sent.append(stored.id)
         return {"id": stored.id, "created": stored.created}
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from semel.replay.aside import Aside
 from semel.replay.description import Message, SemelJob
+from semel.replay.messages import fill
 from semel.replay.processes import Victim, Worker, start_worker
 from semel.replay.ways.way import Sent, Surroundings
 from semel.store.addresses import plain_address
@@ -58,7 +59,9 @@ class SemelWay:
         return worker
 
     def send(self, message: Message, number: int) -> Sent:
-        stored = self._jobs.ask("enqueue", message=dict(message))
+        unique = self._deliver.unique_key
+        key = None if unique is None else fill(unique, message)
+        stored = self._jobs.ask("enqueue", message=dict(message), unique_key=key)
         extra = {} if stored["created"] else {"deduplicated": f"job {stored['id']} has its unique key"}
         return Sent(str(stored["id"]), message, extra)
 

@@ -6,6 +6,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -22,6 +23,8 @@ def install(path: str) -> Reporter:
     with open(path, encoding="utf-8") as file:
         told = json.load(file)
     reporter = Reporter(told)
+    reporter.follow()
+    os.register_at_fork(after_in_child=reporter.follow)
     hooks: Hooks = {}
     for name in told.get("watch", []):
         watched = watching.Watched(name, reporter)

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from typing import Any
@@ -91,7 +92,46 @@ class Reporter:
         }
         line = json.dumps(event).encode() + b"\n"
         self._write(line)
-        return _obey(self._answer(line))
+        return self._obey(self._answer(line))
+
+    def follow(self) -> None:
+        """End this process as soon as the replay has: one that is left behind may be without its guard."""
+        threading.Thread(target=self._follow, name="semel-replay", daemon=True).start()
+
+    def _follow(self) -> None:
+        try:
+            with self._line_to_replay() as connection:
+                connection.recv(1)
+        except OSError:
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _line_to_replay(self) -> socket.socket:
+        """A connection that nothing comes over; its end is the replay's."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(self._socket)
+        connection.sendall(json.dumps({"follow": os.getpid()}).encode() + b"\n")
+        return connection
+
+    def _obey(self, do: str) -> str:
+        if do == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif do == "stop":
+            self._stop()
+        elif do == "raise":
+            raise Fault("raised by the replay, after the effect")
+        elif do == "cut":
+            raise LostConnection("cut by the replay")
+        return do
+
+    def _stop(self) -> None:
+        """Stop this process, threads and all, until somebody wakes it; a shell sees to it should the replay be killed."""
+        script = _KILL_IF_LEFT.format(pid=os.getpid())
+        with self._line_to_replay() as connection:
+            keeper = subprocess.Popen(["/bin/sh", "-c", script], stdin=connection.fileno())
+            os.kill(os.getpid(), signal.SIGSTOP)
+            keeper.kill()
+            keeper.wait()
 
     def _write(self, line: bytes) -> None:
         file = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -112,16 +152,12 @@ class Reporter:
             return "go"
 
 
-def _obey(do: str) -> str:
-    if do == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif do == "stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
-    elif do == "raise":
-        raise Fault("raised by the replay, after the effect")
-    elif do == "cut":
-        raise LostConnection("cut by the replay")
-    return do
+_KILL_IF_LEFT = """
+read gone
+parent=$(ps -o ppid= -p $$ 2>/dev/null || cut -d' ' -f4 /proc/$$/stat)
+[ "$((parent))" = {pid} ] && kill -9 {pid}
+"""
+"""A shell that waits for the replay's end, and ends the process that it was started by, if that is still there."""
 
 
 def name_of(error: BaseException) -> str:

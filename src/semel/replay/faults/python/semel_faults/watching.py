@@ -108,9 +108,21 @@ class Watched:
         found = []
         for original in self._originals:
             for holder in gc.get_referrers(original):
-                if isinstance(holder, dict) and id(holder) in modules:
+                if isinstance(holder, dict):
+                    place = modules.get(id(holder)) or _place_of(holder, modules)
                     names = [key for key, value in list(holder.items()) if value is original]
-                    found += [f"{modules[id(holder)]}.{name}" for name in names]
-                elif isinstance(holder, functools.partial):
+                    found += [f"{place}.{name}" for name in names if name != "__wrapped__"]
+                elif isinstance(holder, (functools.partial, staticmethod, classmethod)):
                     found.append(repr(holder)[:120])
         return found
+
+
+def _place_of(holder: dict[Any, Any], modules: dict[int, str]) -> str:
+    """The name of a dictionary in a module, where it has one; a class is its own."""
+    for each in gc.get_referrers(holder):
+        if isinstance(each, type):
+            return f"{each.__module__}.{each.__qualname__}"
+        if isinstance(each, dict) and id(each) in modules:
+            names = [str(key) for key, value in list(each.items()) if value is holder]
+            return f"{modules[id(each)]}.{names[0]}" if names else "a dictionary"
+    return "a dictionary"
