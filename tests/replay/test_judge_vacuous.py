@@ -22,12 +22,12 @@ def test_the_watched_call_has_another_name(folder: Path, sqlite: Path) -> None:
 
 
 def test_the_job_calls_by_a_name_from_before_the_wrapper(folder: Path) -> None:
-    description = describe("others:by_another_name", guarded=False)
+    description = describe("others:by_another_name", guarded=False, watch=Watch(call="table.charge"))
 
     seen = run_replay(folder, description, only=("three",))
 
     assert seen.vacuous == {"three-deliveries"}, seen.told()
-    assert "is also held, unwrapped, by provider.PAY" in seen.reasons("three-deliveries")
+    assert "is also held, unwrapped, by table.PAY.charge" in seen.reasons("three-deliveries")
     assert len(seen.received) == 3, "it acted three times, and nobody counted"
 
 

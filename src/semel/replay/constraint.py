@@ -31,9 +31,12 @@ def bring_back(guard: NoGuard | SemelGuard) -> None:
 
 def constraint_checks(guard: NoGuard | SemelGuard, without: Try, facts: dict[str, Any]) -> list[CheckResult]:
     """Two checks, where the guard's table is known; ``facts`` gets what was found."""
-    if guard.table is None or guard.database is None:
+    if guard.table is None:
         facts["table"] = None
         return []
+    if guard.database is None:
+        facts["table"] = guard.table
+        return [_skipped()]
     facts |= {"table": guard.table, "columns": list(guard.columns)}
     constraints = Constraints(guard.database, guard.table)
     try:
@@ -44,6 +47,18 @@ def constraint_checks(guard: NoGuard | SemelGuard, without: Try, facts: dict[str
         return [there, _without(constraints, guard, without, facts)]
     finally:
         constraints.close()
+
+
+def _skipped() -> CheckResult:
+    return CheckResult(
+        name="constraint",
+        title=_THERE,
+        verdict=Verdict.SKIPPED,
+        reasons=("the guard's database has no address to be found by: give guard.database",),
+        expected=None,
+        evidence=Evidence(),
+        seconds=0.0,
+    )
 
 
 def _there(facts: dict[str, Any]) -> CheckResult:

@@ -52,7 +52,8 @@ class NoGuard:
 class SemelGuard:
     """semel's guard, asked in a process among the user's code."""
 
-    def __init__(self, operation: str, plain: Surroundings) -> None:
+    def __init__(self, operation: str, plain: Surroundings, database: str | None = None) -> None:
+        """``database`` is where its records are, for a guard over an engine or a pool, which has no address to tell."""
         self._code = Aside(
             "semel.replay.inside.guard",
             [operation],
@@ -70,7 +71,7 @@ class SemelGuard:
             decidable=told["is_sync"],
         )
         self.lease: float | None = told["lease"]
-        self.database: str | None = told["target"]
+        self.database: str | None = told["target"] or database
         self.schema = str(told["schema"])
         postgresql = told["dialect"] == "postgresql"
         self.table: str | None = f"{self.schema}.operations" if postgresql else "semel_operations"
@@ -95,7 +96,7 @@ def find_guard(description: Description, plain: Surroundings, *, newest: bool) -
     if description.guard.operation is None:
         return NoGuard(description)
     try:
-        return SemelGuard(description.guard.operation, plain)
+        return SemelGuard(description.guard.operation, plain, description.guard.database)
     except AsideFailed as failed:
         if newest:
             raise ConfigurationError(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import provider
+import table
 
 if "REDIS" in os.environ:
     import redis
@@ -52,29 +53,29 @@ def redis_mark(order_id: int) -> None:
 
 
 def select_then_act(order_id: int) -> None:
-    with _table("seen (order_id INTEGER)") as table:
-        if table.execute("SELECT 1 FROM seen WHERE order_id = ?", (order_id,)).fetchone():
+    with _table("seen (order_id INTEGER)") as claims:
+        if claims.execute("SELECT 1 FROM seen WHERE order_id = ?", (order_id,)).fetchone():
             return
         provider.charge(order_id)
-        table.execute("INSERT INTO seen VALUES (?)", (order_id,))
+        claims.execute("INSERT INTO seen VALUES (?)", (order_id,))
 
 
 def row_deleted_on_error(order_id: int) -> None:
     """A unique row, which an exception takes away again."""
-    with _table("claims (order_id INTEGER PRIMARY KEY)") as table:
-        if not _insert(table, order_id):
+    with _table("claims (order_id INTEGER PRIMARY KEY)") as claims:
+        if not _insert(claims, order_id):
             return
         try:
             provider.charge(order_id)
         except BaseException:
-            table.execute("DELETE FROM claims WHERE order_id = ?", (order_id,))
+            claims.execute("DELETE FROM claims WHERE order_id = ?", (order_id,))
             raise
 
 
 def done_before_the_effect(order_id: int) -> None:
     """A unique row that says "done", and then the effect."""
-    with _table("claims (order_id INTEGER PRIMARY KEY)") as table:
-        if _insert(table, order_id):
+    with _table("claims (order_id INTEGER PRIMARY KEY)") as claims:
+        if _insert(claims, order_id):
             provider.charge(order_id)
 
 
@@ -88,11 +89,11 @@ def behind_a_flag(order_id: int) -> None:
 
 def by_another_name(order_id: int) -> None:
     """Calls the provider by a name from before it was watched."""
-    provider.PAY["charge"](order_id)
+    table.PAY["charge"](order_id)
 
 
-def _insert(table: Any, order_id: int) -> bool:
-    found = table.execute("INSERT INTO claims VALUES (?) ON CONFLICT DO NOTHING", (order_id,))
+def _insert(claims: Any, order_id: int) -> bool:
+    found = claims.execute("INSERT INTO claims VALUES (?) ON CONFLICT DO NOTHING", (order_id,))
     return bool(found.rowcount)
 
 

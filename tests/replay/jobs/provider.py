@@ -42,7 +42,3 @@ def _write(line: str) -> None:
         os.write(file, f"{line}\n".encode())
     finally:
         os.close(file)
-
-
-PAY = {"charge": charge}
-"""What holds the call from before anybody could wrap it."""
