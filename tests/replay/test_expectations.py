@@ -28,7 +28,7 @@ def of(check: str, name: str, **changes: Any) -> Expected:
 
 
 @pytest.mark.parametrize(
-    ("check", "name", "explicit"), itertools.product(CHECKS, POLICIES, (False, True)), ids=str
+    ("check", "name", "explicit"), list(itertools.product(CHECKS, POLICIES, (False, True))), ids=str
 )
 def test_every_check_has_an_expectation_under_every_policy(check: str, name: str, explicit: bool) -> None:
     wanted = of(check, name, explicit=explicit)
@@ -101,6 +101,18 @@ def test_who_sleeps_past_it_cannot_be_stopped_by_a_record(name: str, most: int) 
 @pytest.mark.parametrize("name", [name for name in RECORDED if name != "row"])
 def test_a_claim_that_is_alive_stays_claimed(name: str) -> None:
     assert of("young-claim", name).midway == "claimed"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_killed_before_the_effect_the_control_acts_once(name: str) -> None:
+    for check in ("killed-on-entry", "killed-past-claim", "old-claim"):
+        assert of(check, name).control == 1
+    assert of("three-deliveries", name).control == 2
+
+
+def test_a_row_of_a_dead_transaction_is_gone_without_the_guard_as_well() -> None:
+    assert of("killed-on-return", "row").control == of("exception-after-effect", "row").control == 1
+    assert of("killed-on-return", "hold").control == of("killed-past-completion", "row").control == 2
 
 
 def test_nobody_sees_a_row_before_it_is_committed() -> None:

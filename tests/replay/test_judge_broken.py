@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.replay.judging import describe, run_replay
 
+pytestmark = pytest.mark.timeout(600)
+
 ADR = Path(__file__).parent.parent.parent / "docs" / "adr" / "0009-replay.md"
 
 

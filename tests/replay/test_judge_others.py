@@ -13,6 +13,8 @@ from tests.support.keeping import run_directory
 
 from semel.replay.description import Command, Control, GuardPlace, Watch
 
+pytestmark = pytest.mark.timeout(600)
+
 KNOWN_WHERE = {"killed-past-claim", "late-completion", "late-look", "lost-connection", "lost-answer", "redo"}
 """Checks of what only semel's guard shows."""
 ONE_AFTER_ANOTHER = {

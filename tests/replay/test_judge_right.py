@@ -15,6 +15,8 @@ from tests.replay.judging import describe, run_replay
 from semel.replay import opening
 from semel.replay.description import Control, GuardPlace, SemelJob, Watch
 
+pytestmark = pytest.mark.timeout(600)
+
 CRASHES = ("old", "killed", "exception", "paused", "late", "lost", "redo")
 SHOWN = Control(none="it is shown with the full runs")
 

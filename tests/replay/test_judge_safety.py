@@ -21,6 +21,8 @@ from semel.replay import scenarios, version
 from semel.replay.results import Verdict
 from semel.store.constraints import KEPT
 
+pytestmark = pytest.mark.timeout(600)
+
 
 def pids(folder: Path) -> set[int]:
     """Every process that reported to the run's journal."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.replay.judging import describe, run_replay
 
 from semel.replay.description import Control, GuardPlace, SemelJob, Watch
+
+pytestmark = pytest.mark.timeout(600)
 
 
 def test_the_watched_call_has_another_name(folder: Path, sqlite: Path) -> None:

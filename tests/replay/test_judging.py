@@ -104,10 +104,16 @@ def test_a_reason_for_having_no_control_is_enough() -> None:
     assert judge(wanted(), seen(control=None, control_refused="it has no guard"))[0] is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("check", ["killed-on-entry-child", "killed-past-claim", "old-claim"])
-def test_killed_before_the_effect_the_control_acts_once(check: str) -> None:
-    assert judge(wanted(check=check), seen(control=1))[0] is Verdict.HOLDS
-    assert judge(wanted(check=check), seen(control=0))[0] is Verdict.VACUOUS
+def test_the_control_has_to_come_to_what_is_expected_of_it() -> None:
+    assert judge(wanted(control=1), seen(control=1))[0] is Verdict.HOLDS
+    assert judge(wanted(control=1), seen(control=0))[0] is Verdict.VACUOUS
+
+
+def test_killed_before_the_call_nobody_hits_it_where_the_policy_leaves_it_undone() -> None:
+    undone = Expected(check="killed-past-claim", least=0, most=0, records=("held",), control=1)
+
+    assert judge(undone, seen(entries=0, effects=[0], killed_at=["claimed (child)"]))[0] is Verdict.HOLDS
+    assert judge(undone, seen(entries=0, effects=[0], killed_at=[]))[0] is Verdict.VACUOUS
 
 
 def test_two_that_look_alike_need_no_second_delivery_and_no_control() -> None:

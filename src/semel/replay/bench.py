@@ -205,7 +205,7 @@ class Bench:
         """Wait until what was delivered is over and the broker has nothing; not longer than patience, without complaint."""
         end = time.monotonic() + (self.patience if patience is None else patience)
         while time.monotonic() < end:
-            if all(self._is_over(number) for number in numbers) and self.way.pending() == 0:
+            if all(_is_over(self.room, number) for number in numbers) and self.way.pending() == 0:
                 return
             time.sleep(_LOOK)
 
@@ -218,16 +218,12 @@ class Bench:
         while not true() and time.monotonic() < end:
             time.sleep(_LOOK)
 
-    def _is_over(self, number: int) -> bool:
-        """Whether every delivery that began has ended, or its process has."""
-        ended = {(each.pid, each.delivery) for each in self.room.events(number, Point.END)}
-        begun = {(each.pid, each.delivery) for each in self.room.events(number, Point.BEGIN)}
-        return all(each in ended or not _is_running(each[0]) for each in begun)
-
     # what became of it
 
     def make_old(self, number: int) -> None:
-        """Let the lease of a dead worker's claim be over: in semel's table, else by waiting for it."""
+        """Let the lease of a dead worker's claim be over: in semel's table, else by waiting for it. A row has none."""
+        if self.guard.policy.name == "row":
+            return
         if not self.guard.end_lease(self._messages[number]) and self.guard.lease:
             time.sleep(self.guard.lease + 0.1)
 
@@ -270,6 +266,13 @@ class Bench:
         evidence.logs = [worker.read_log()[-_LOG:] for worker in workers]
         self._past = []
         return evidence
+
+
+def _is_over(room: ControlRoom, number: int) -> bool:
+    """Whether every delivery that began has ended, or its process has."""
+    ended = {(each.pid, each.delivery) for each in room.events(number, Point.END)}
+    begun = {(each.pid, each.delivery) for each in room.events(number, Point.BEGIN)}
+    return all(each in ended or not _is_running(each[0]) for each in begun)
 
 
 def _fill(evidence: Evidence, events: list[Event]) -> None:

@@ -13,6 +13,7 @@ ONCE: Final = "once"
 """The policy of whoever names none: one effect in the end, whatever happened."""
 POLICIES: Final = ("row", "provider_key", "lookup", "hold", "accept_duplicate", "accept_miss", ONCE)
 _ACTED: Final = ("completed acted",)
+_BEFORE_THE_EFFECT: Final = ("killed-on-entry", "killed-past-claim", "old-claim")
 _CLAIMED: Final = "claimed"
 _LOST: Final = "ClaimLost"
 
@@ -59,9 +60,17 @@ def expected(check: str, policy: Policy, *, rounds: int = 1, survives: bool = Fa
         records=end.records if policy.recorded else (),
         midway=end.midway if policy.claims_apart else "",
         answer=end.answer if policy.recorded else "",
+        control=1 if _acts_once_unguarded(check, policy) else 2,
         because=policy.words,
         rounds=rounds,
     )
+
+
+def _acts_once_unguarded(check: str, policy: Policy) -> bool:
+    """Killed before the effect the next delivery acts, once, without a guard as well; a row is gone with its transaction."""
+    if check in _BEFORE_THE_EFFECT:
+        return True
+    return policy.name == "row" and check in ("killed-on-return", "exception-after-effect")
 
 
 def _after_once(policy: Policy) -> _End:

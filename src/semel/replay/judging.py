@@ -8,8 +8,6 @@ from typing import Final
 from semel.replay.results import Evidence, Expected, Verdict
 
 _KILLS: Final = ("killed", "old-claim")
-_ACTS_AGAIN: Final = ("killed-on-entry", "killed-past-claim", "old-claim")
-"""Killed before the effect: without the guard the next delivery acts, once."""
 
 
 def judge(expected: Expected, evidence: Evidence) -> tuple[Verdict, tuple[str, ...]]:
@@ -33,7 +31,7 @@ def _failures(expected: Expected, evidence: Evidence) -> Iterator[str]:
     under = [count for count in effects if count < expected.least]
     if over:
         yield f"{len(over)} of {len(effects)} operations had more than {expected.most} effects (the most: {max(over)})"
-    if _was_never_hit(evidence) or evidence.unfinished is not None:
+    if _was_never_hit(expected, evidence) or evidence.unfinished is not None:
         return
     if under:
         yield f"{len(under)} of {len(effects)} operations had fewer than {expected.least} effects (the least: {min(under)})"
@@ -59,7 +57,7 @@ def _vacuities(expected: Expected, evidence: Evidence) -> Iterator[str]:
         yield f"it was not done to its end: {evidence.unfinished}"
     if evidence.eager:
         yield "the queue runs its jobs in their callers (eager): nothing was delivered"
-    if _was_never_hit(evidence):
+    if _was_never_hit(expected, evidence):
         yield "the watched call was never hit"
     if evidence.escaped:
         yield f"the watched call is also held, unwrapped, by {', '.join(evidence.escaped)}"
@@ -70,12 +68,15 @@ def _vacuities(expected: Expected, evidence: Evidence) -> Iterator[str]:
     if evidence.overlapping is not None and evidence.processes < 2:
         yield "all rounds ran in one process: a check in memory could pass for a guard"
     yield from _kill_vacuities(check, evidence)
-    yield from _control_vacuities(check, evidence)
+    yield from _control_vacuities(expected, evidence)
     if expected.least == 0 and not any(evidence.effects) and not _can_end_without(expected, evidence):
         yield "no effect at all, and nothing that says why"
 
 
-def _was_never_hit(evidence: Evidence) -> bool:
+def _was_never_hit(expected: Expected, evidence: Evidence) -> bool:
+    """Nobody came to the watched call; but for who was killed before it, under a policy that then leaves it undone."""
+    if expected.most == 0 and evidence.killed_at:
+        return False
     return evidence.entries == 0 and not any(evidence.effects)
 
 
@@ -89,13 +90,13 @@ def _kill_vacuities(check: str, evidence: Evidence) -> Iterator[str]:
         yield f"the process ended by {wrong[0]}, not by the kill"
 
 
-def _control_vacuities(check: str, evidence: Evidence) -> Iterator[str]:
+def _control_vacuities(expected: Expected, evidence: Evidence) -> Iterator[str]:
     """Two that look alike are two without the guard as well; everything else must repeat there, or act after the kill."""
-    if check == "look-alikes" or evidence.control_refused is not None:
+    if expected.check == "look-alikes" or evidence.control_refused is not None:
         return
     if evidence.control is None:
         yield "there is no control: say how the job is delivered without its guard"
-    elif evidence.control < (1 if check.startswith(_ACTS_AGAIN) else 2):
+    elif evidence.control < expected.control:
         yield f"without the guard it did not repeat either ({evidence.control} effects)"
 
 

@@ -38,6 +38,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """The record's state while an attempt is inside the effect; empty: not looked at."""
     answer: str = ""
     """How the delivery that the check is about has to end: `RETURNED`, or an error's name; empty: not looked at."""
+    control: int = 2
+    """Effects that the same comes to without the guard, at least; fewer, and it could not have failed."""
     because: str = ""
     """The policy's words."""
     rounds: int = 1

@@ -1,4 +1,7 @@
-"""The guard as it would be without its unique constraint: its claim is a plain insert."""
+"""The guard as it would be without its unique constraint: its claim is a plain insert.
+
+On PostgreSQL a `Row()` asks for a lock first, so as not to wait for the constraint: that is left out as well.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 from types import ModuleType
 from typing import Any
 
-_ON_CONFLICT = re.compile(r"ON CONFLICT \(.*?\) DO NOTHING", re.DOTALL)
+_ON_CONFLICT = re.compile(r"(WHERE CASE WHEN current_setting\(.*)?ON CONFLICT \(.*?\) DO NOTHING", re.DOTALL)
 
 
 def hook(module: ModuleType) -> None:
