@@ -23,7 +23,6 @@ from semel.replay.processes import Victim, Worker
 from semel.replay.ways.celery import CeleryWay, option_of
 from semel.replay.ways.way import Sent
 
-
 on_redis = pytest.mark.parametrize("shop", ["redis"], indirect=True)
 
 
