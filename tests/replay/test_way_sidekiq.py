@@ -70,9 +70,9 @@ def shop(redis_server: Redis, tmp_path: Path) -> Iterator[Callable[..., Shop]]:
 def opened(
     url: str, directory: Path, job_class: str, watch: str, *, worker: list[str] | None = None, **options: Any
 ) -> Iterator[Shop]:
-    with staged(directory, watch=[watch], way="sidekiq", RUBYLIB=str(GEM), **options) as stage:
+    with staged(directory, watch=[watch], RUBYLIB=str(GEM), **options) as stage:
         deliver = SidekiqJob(job_class=job_class, worker=worker or COMMAND, redis_url=url)
-        way = SidekiqWay(deliver, stage.surroundings)
+        way = SidekiqWay(deliver, stage.plain)
         client = redis.Redis.from_url(url, decode_responses=True)
         try:
             yield Shop(stage, way, client)
@@ -94,7 +94,7 @@ def test_a_delivery_is_seen_from_begin_to_end(shop: Callable[..., Shop]) -> None
     entry, answer = (made.stage.room.events(1, point)[0] for point in (Point.ENTRY, Point.RETURN))
     assert entry.digest == answer.digest != ""
     assert answer.at - entry.at >= 0.02, "the effect dwells"
-    assert [each.detail for each in made.stage.room.events(None, Point.HIT)] == [{"watch": "Provider#charge"}]
+    assert [each.detail for each in made.stage.room.events(None, Point.HIT)] == [{"name": "Provider#charge"}]
     until(lambda: made.way.pending() == 0, "nothing is left")
     written = [json.loads(line)["point"] for line in made.stage.journal.read_text().splitlines()]
     assert written == ["hit", "begin", "entry", "return", "end"]
@@ -184,7 +184,7 @@ def test_a_call_that_raises_is_no_return(shop: Callable[..., Shop]) -> None:
     made.stage.first(1, Point.END)
     assert made.stage.points(1) == ["begin", "entry", "raised", "end"]
     assert [each.detail for each in made.stage.room.events(None, Point.ESCAPED)] == [
-        {"by": "Provider: alias decline"}
+        {"name": "Provider#decline"}
     ]
 
 
@@ -270,6 +270,17 @@ def test_a_lost_connection_at_the_completion(
 
 def test_a_blinded_guard_sees_no_repeat(shop: Callable[..., Shop], database_url: str) -> None:
     made = shop("GuardedJob", GUARD=database_url, blind=True)
+    made.start()
+    made.way.send_again(made.send(1))
+    made.stage.room.wait_for(1, Point.END, 2, 30)
+    assert made.stage.effects() == ["order-1 5"] * 2
+    assert states(database_url) == ["completed"] * 2
+
+
+def test_a_guard_without_its_constraint(shop: Callable[..., Shop], database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("ALTER TABLE semel.operations DROP CONSTRAINT operations_once CASCADE")
+    made = shop("GuardedJob", GUARD=database_url, unconstrained=True)
     made.start()
     made.way.send_again(made.send(1))
     made.stage.room.wait_for(1, Point.END, 2, 30)

@@ -18,6 +18,7 @@ from tests.replay.support import Stage, staged
 from tests.support.waiting import until
 
 from semel.replay.description import SqsQueue
+from semel.replay.events import Point
 from semel.replay.processes import Victim, Worker
 from semel.replay.ways.polling import has_polled
 from semel.replay.ways.sqs import SqsWay
@@ -43,7 +44,12 @@ class Shop:
         return self.way.start(self.stage.surroundings)
 
     def send(self, number: int) -> Sent:
-        return self.way.send({"order": f"order-{number}"}, number)
+        return self.known(number, self.way.send({"order": f"order-{number}"}, number))
+
+    def known(self, number: int, sent: Sent) -> Sent:
+        """Else what its worker reports waits to be told whose it is."""
+        self.stage.room.know(sent.delivery, number)
+        return sent
 
     def wait(self, count: int) -> None:
         until(lambda: len(self.stage.effects()) >= count, f"{count} effects")
@@ -74,7 +80,7 @@ def shop(server: SqsServer, tmp_path: Path) -> Iterator[Callable[..., Shop]]:
                 group="shop-{n}",
                 attributes={"kind": "charge-{n}"},
             )
-            way = SqsWay(deliver, stage.surroundings)
+            way = SqsWay(deliver, stage.plain)
             ended.callback(way.close)
             made = Shop(stage, way, found)
             ended.callback(made.hold.unlink, missing_ok=True)
@@ -88,14 +94,19 @@ def test_a_message_is_sent_consumed_and_sent_again(shop: Callable[..., Shop]) ->
     assert made.way.foreign() == []
     worker = made.start()
     sent = made.send(1)
-    again = made.way.send_again(sent)
+    again = made.known(1, made.way.send_again(sent))
     made.wait(2)
     until(lambda: made.way.pending() == 0, "all is deleted")
     lines = sorted(line.split() for line in made.stage.effects())
     assert lines == sorted(["order-1", str(worker.pid), each.delivery, "charge-1"] for each in (sent, again))
     assert "note" not in again.extra
+    names = {each.detail["name"] for each in made.stage.room.events(None, Point.HIT)}
+    assert names == {"ReceiveMessage"}
+    begins = [each.delivery for each in made.stage.room.events(None, Point.BEGIN)]
+    assert sorted(begins) == sorted([sent.delivery, again.delivery])
     assert made.way.targets() == {"broker": made.url}
     assert made.way.eager() is None
+    assert made.way.redelivers_within("group") == VISIBILITY + 5
 
 
 @pytest.mark.parametrize("victim", ["parent", "group"])
@@ -147,7 +158,7 @@ def test_a_fifo_queue_delivers_the_same_again_beside_the_first(shop: Callable[..
     made.start()
     sent = made.send(1)
     assert sent.extra["group"] == "shop-1"
-    again = made.way.send_again(sent)
+    again = made.known(1, made.way.send_again(sent))
     made.wait(2)
     assert len({line.split()[1] for line in made.stage.effects()}) == 2, "in both consumers at once"
     assert "another de-duplication id" in again.extra["note"]
@@ -158,8 +169,8 @@ def test_a_queue_that_deduplicates_by_content_is_noted(shop: Callable[..., Shop]
     made = shop(fifo=True, queue={"ContentBasedDeduplication": "true"})
     made.start()
     sent = made.send(1)
-    made.way.send({"order": "order-1"}, 1)
-    again = made.way.send_again(sent)
+    made.send(1)
+    again = made.known(1, made.way.send_again(sent))
     made.wait(2)
     until(lambda: made.way.pending() == 0, "all is deleted")
     assert {line.split()[2] for line in made.stage.effects()} == {sent.delivery, again.delivery}
@@ -170,10 +181,10 @@ def test_a_consumer_is_ready_by_the_word_of_its_wrapper(tmp_path: Path) -> None:
     with staged(tmp_path) as stage:
         environment = stage.surroundings.environment
         assert not has_polled(environment, [os.getpid()])
-        wrapped = {"point": "hit", "pid": os.getpid(), "at": 1.0, "detail": {"watch": "shop.charge"}}
+        wrapped = {"point": "hit", "pid": os.getpid(), "at": 1.0, "detail": {"name": "shop.charge"}}
         stage.journal.write_text(json.dumps(wrapped) + "\n")
         assert not has_polled(environment, [os.getpid()])
-        polled = {**wrapped, "detail": {"polled": True}}
+        polled = {**wrapped, "detail": {"name": "ReceiveMessage"}}
         stage.journal.write_text(json.dumps(wrapped) + "\n" + json.dumps(polled) + "\n")
         assert has_polled(environment, [os.getpid()])
         assert not has_polled(environment, [1])

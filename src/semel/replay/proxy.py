@@ -25,9 +25,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from semel.core.durations import to_timedelta
 from semel.errors import ConfigurationError
 from semel.replay import peers
 from semel.replay.control import ControlRoom
+from semel.replay.description import Description
 from semel.replay.events import Do, Event, Point
 from semel.replay.processes import descendants
 
@@ -287,6 +289,19 @@ def open_proxy(rule: Rule, room: ControlRoom) -> Iterator[Proxy]:
             yield server.proxy
         finally:
             server.shutdown()
+
+
+@contextmanager
+def proxied(description: Description, room: ControlRoom) -> Iterator[Mapping[str, str]]:
+    """What the workers' environment says of a proxy while it runs: nothing where no address is watched."""
+    watch = description.watch
+    if watch.http is None:
+        yield {}
+        return
+    dwell = to_timedelta(watch.dwell, name="watch.dwell").total_seconds()
+    rule = Rule(watch.http, watch.variable, watch.answer, watch.only, dwell)
+    with open_proxy(rule, room) as proxy:
+        yield proxy.environment
 
 
 def _delivery_of(room: ControlRoom, pid: int) -> tuple[str, int | None]:

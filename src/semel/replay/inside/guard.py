@@ -14,7 +14,7 @@ from semel.core.operation_report import OperationFilter
 from semel.guard.declaration import Arguments
 from semel.guard.delivery import lookup_of
 from semel.guard.guarded import Guarded
-from semel.replay.inside.lines import load, serve
+from semel.replay.inside.lines import Answers, load, serve
 from semel.store.guard_replay import end_lease
 from semel.store.guard_views import list_operations
 from semel.store.statement import Operation
@@ -103,8 +103,11 @@ def find_guarded(found: Any, name: str) -> Guarded[..., Any]:
 
 
 def main() -> None:
-    code = GuardedCode(sys.argv[1])
-    serve({"describe": code.describe, "record": code.record, "end_lease": code.end_lease})
+    def make() -> Answers:
+        code = GuardedCode(sys.argv[1])
+        return {"describe": code.describe, "record": code.record, "end_lease": code.end_lease}
+
+    serve(make)
 
 
 if __name__ == "__main__":

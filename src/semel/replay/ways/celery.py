@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from semel.errors import ConfigurationError
+from semel.replay.aside import Aside, AsideFailed
 from semel.replay.description import CeleryTask, Message
 from semel.replay.processes import Victim, Worker, start_worker
 from semel.replay.ways.way import Sent, Surroundings
 
 _QUIET: Final = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 _READY: Final = " ready."
+_DEDUPLICATED: Final = "deduplicated"
 _ASK_AFTER: Final = 3.0
 """Seconds until a worker whose log does not say that it is ready is asked; an application may log as it likes."""
 
@@ -25,27 +24,34 @@ _ASK_AFTER: Final = 3.0
 class CeleryWay:
     """Workers have a node name of their own and one process for their jobs, unless the description's options say else."""
 
-    def __init__(self, deliver: CeleryTask, surroundings: Surroundings) -> None:
+    victims: tuple[Victim, ...] = ("child", "parent", "group")
+
+    def __init__(self, deliver: CeleryTask, plain: Surroundings) -> None:
+        """``plain`` is without the wrapper: for the program that sends."""
         self._deliver = deliver
         self._token = secrets.token_hex(4)
-        self._sender = _SenderProcess(deliver, surroundings, self._token)
         self._workers: dict[str, Worker] = {}
+        self._app = Aside(
+            "semel.replay.inside.celery_task",
+            [deliver.app, deliver.task, *([deliver.queue] if deliver.queue else [])],
+            code=plain.code,
+            environment=plain.environment,
+            log=plain.directory / f"celery-sending-{self._token}.log",
+        )
         try:
-            told = self._sender.ask("describe")
+            told = self._ask("describe")
             self._queue = str(told["queue"])
             self._targets: dict[str, str] = told["targets"]
             self._eager: str | None = told["eager"]
-            self._pool = option_of(deliver.options, "-P", "--pool") or str(told["pool"])
+            self._again: dict[str, float] = told["again"]
+            pool = option_of(deliver.options, "-P", "--pool") or str(told["pool"])
+            if pool not in ("prefork", "processes"):
+                self.victims = ("parent", "group")
             self._alone = self._eager is not None or not self._ask_nodes("others_messages")
             """Nothing was there at the start: all that is there later is this run's."""
         except BaseException:
-            self._sender.close()
+            self._app.close()
             raise
-
-    @property
-    def victims(self) -> tuple[Victim, ...]:
-        """Where jobs run in processes of their own, one of those too."""
-        return ("child", "parent", "group") if self._pool in ("prefork", "processes") else ("parent", "group")
 
     def targets(self) -> Mapping[str, str]:
         """The broker, and where results go."""
@@ -80,7 +86,7 @@ class CeleryWay:
         def ready(worker: Worker) -> bool:
             if _READY in worker.read_log():
                 return True
-            return time.monotonic() > ask_at and bool(self._sender.ask("answers", node=node))
+            return time.monotonic() > ask_at and bool(self._ask("answers", node=node))
 
         worker = start_worker(
             [*command, *options],
@@ -93,24 +99,33 @@ class CeleryWay:
         return worker
 
     def send(self, message: Message, number: int) -> Sent:
-        """Send it by the application's own means, under an id of ours."""
+        """Send it by the application's own means, under an id of ours. An eager task is not sent: it would run here."""
+        delivery = f"semel-replay-{secrets.token_hex(12)}"
         if self._eager is not None:
-            raise ConfigurationError(f"Nothing was sent: {self._eager}.")
-        delivery = self._sender.ask("send", id=f"semel-replay-{secrets.token_hex(12)}", kwargs=message)
-        return Sent(str(delivery), message)
+            return Sent(delivery, message, {_DEDUPLICATED: f"nothing was sent: {self._eager}"})
+        found = self._ask("send", id=delivery, kwargs=dict(message))
+        if found is None:
+            kept_back = f"{self._deliver.task}.apply_async published nothing: the task keeps its message back"
+            return Sent(delivery, message, {_DEDUPLICATED: kept_back})
+        return Sent(str(found), message)
 
     def send_again(self, sent: Sent) -> Sent:
         """Publish the same once more, under the same id; what the task does when it is sent is passed by."""
-        self._sender.ask("send_again", id=sent.delivery)
+        if _DEDUPLICATED not in sent.extra:
+            self._ask("send_again", id=sent.delivery)
         return sent
 
     def pending(self) -> int:
         """Waiting, not acknowledged, or in a worker of ours."""
-        return int(self._sender.ask("pending", nodes=self._alive()))
+        return int(self._ask("pending", nodes=self._alive()))
+
+    def redelivers_within(self, victim: Victim) -> float:
+        """By when it acknowledges: what is acknowledged when it begins is gone with its worker."""
+        return self._again[victim]
 
     def clear(self) -> None:
         """Take this run's messages and results out; where nothing was there at the start, the whole queue."""
-        self._sender.ask("clear", alone=self._alone)
+        self._ask("clear", alone=self._alone)
 
     def eager(self) -> str | None:
         return self._eager
@@ -119,82 +134,23 @@ class CeleryWay:
         """End the workers and the sender."""
         for worker in self._workers.values():
             worker.end()
-        self._sender.close()
+        self._app.close()
 
     def _ask_nodes(self, do: str) -> list[str]:
-        found: list[str] = self._sender.ask(do, nodes=self._alive())
+        found: list[str] = self._ask(do, nodes=self._alive())
         return found
+
+    def _ask(self, what: str, **told: Any) -> Any:
+        try:
+            return self._app.ask(what, **told)
+        except AsideFailed as failed:
+            raise ConfigurationError(
+                f"The Celery application {self._deliver.app} could not be used: {failed}.",
+                remedy="Check its broker, and the app and the task of the description.",
+            ) from failed
 
     def _alive(self) -> list[str]:
         return [node for node, worker in self._workers.items() if worker.is_alive()]
-
-
-class _SenderProcess:
-    """The process that has the application loaded; see `semel.replay.ways.celery_sender`."""
-
-    def __init__(self, deliver: CeleryTask, surroundings: Surroundings, token: str) -> None:
-        self._name = deliver.app
-        self._log: Path = surroundings.directory / f"celery-sender-{token}.log"
-        command = [sys.executable, "-m", "semel.replay.ways.celery_sender", deliver.app, deliver.task]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603  # the application is the description's
-                [*command, *([deliver.queue] if deliver.queue else [])],
-                cwd=surroundings.code,
-                env={
-                    name: value for name, value in surroundings.environment.items() if name != "SEMEL_REPLAY"
-                },
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                encoding="utf-8",
-                start_new_session=True,
-            )
-        try:
-            self._answer()
-        except BaseException:
-            self.close()
-            raise
-
-    def ask(self, do: str, **arguments: Any) -> Any:
-        """What the application answers."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            raise self._gone() from None
-        return self._answer()
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait(20)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:  # what was not flushed yet
-                    pass
-
-    def _answer(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise self._gone()
-        told = json.loads(line)
-        if "error" in told:
-            raise ConfigurationError(
-                f"The Celery application {self._name} could not be used: {told['error']}.",
-                remedy="Check its broker, and the app and the task of the description.",
-            )
-        return told["ok"]
-
-    def _gone(self) -> ConfigurationError:
-        log = self._log.read_text("utf-8", errors="replace").strip()
-        return ConfigurationError(
-            f"The Celery application {self._name} could not be loaded.",
-            remedy=f"The end of what it said:\n{log[-2000:] or '(nothing)'}",
-        )
 
 
 def option_of(options: Sequence[str], short: str, long: str) -> str | None:

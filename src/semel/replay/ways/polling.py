@@ -9,8 +9,8 @@ from typing import Final
 
 from semel.replay.events import Point
 
-POLLED: Final = "polled"
-"""The detail of a `Point.HIT` that says: this process has asked its queue for messages for the first time."""
+POLLED: Final = "ReceiveMessage"
+"""The name in a `Point.HIT` that says: this process asks its queue for messages, for the first time."""
 
 
 def has_polled(environment: Mapping[str, str], processes: Collection[int]) -> bool:
@@ -21,4 +21,4 @@ def has_polled(environment: Mapping[str, str], processes: Collection[int]) -> bo
     except (KeyError, OSError):
         return False
     hits = (json.loads(line) for line in lines if f'"{Point.HIT}"' in line)
-    return any(each["pid"] in processes and (each.get("detail") or {}).get(POLLED) for each in hits)
+    return any(each["pid"] in processes and each["detail"].get("name") == POLLED for each in hits)

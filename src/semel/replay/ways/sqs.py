@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -24,6 +25,9 @@ _COUNTS: Final = (
     "ApproximateNumberOfMessagesDelayed",
 )
 _PURGED_LATELY: Final = "AWS.SimpleQueueService.PurgeQueueInProgress"
+_SOON: Final = 5.0
+_SOON_ENOUGH: Final = 60.0
+"""Seconds; what comes again later than that is not waited for."""
 _HOLD: Final = 30
 """Seconds that a message of somebody else's is out of sight while the queue is cleared."""
 
@@ -37,15 +41,16 @@ class SqsWay:
 
     victims: tuple[Victim, ...] = ("parent", "group")
 
-    def __init__(self, deliver: SqsQueue, surroundings: Surroundings) -> None:
+    def __init__(self, deliver: SqsQueue, plain: Surroundings) -> None:
         self._deliver = deliver
-        self._environment = surroundings.environment
+        self._environment = plain.environment
         self._client = self._connect()
         self._sent: set[str] = set()
         self._workers: list[Worker] = []
         told = self._attributes("All")
         self._fifo = told.get("FifoQueue") == "true"
         self._by_content = told.get("ContentBasedDeduplication") == "true"
+        self._hidden = float(told.get("VisibilityTimeout", _HOLD))
         self._alone = not self.pending()
         """Nothing was there at the start: all that is there later is this run's."""
 
@@ -65,7 +70,7 @@ class SqsWay:
             environment={**surroundings.environment, **self._own_environment()},
             directory=surroundings.code,
             log=surroundings.directory / name,
-            ready=self._is_ready,
+            ready=partial(self._is_ready, surroundings.environment),
         )
         self._workers.append(worker)
         return worker
@@ -106,12 +111,16 @@ class SqsWay:
         told = self._attributes(*_COUNTS)
         return sum(int(told.get(name, 0)) for name in _COUNTS)
 
+    def redelivers_within(self, victim: Victim) -> float:
+        """When its visibility time-out is over, unless the consumer asks for one of its own."""
+        return self._hidden + _SOON if self._hidden <= _SOON_ENOUGH else 0.0
+
     def clear(self) -> None:
         """Delete what this run sent and can be received; where nothing was there at the start, purge the queue.
 
         What a killed worker had, and others' messages beside it, stay out of sight until their time-out.
         """
-        if self._alone and self._purge():
+        if self.pending() == 0 or (self._alone and self._purge()):
             return
         others: dict[str, str] = {}
         while True:
@@ -176,10 +185,10 @@ class SqsWay:
         found: dict[str, str] = told["Attributes"]
         return found
 
-    def _is_ready(self, worker: Worker) -> bool:
+    def _is_ready(self, environment: Mapping[str, str], worker: Worker) -> bool:
         """Its wrapper says that it polled; without one, it has a connection to the queue's endpoint."""
         mine = (worker.pid, *descendants(worker.pid))
-        if has_polled(self._environment, mine):
+        if has_polled(environment, mine):
             return True
         parts = urlsplit(str(self._client.meta.endpoint_url))
         port = parts.port or (443 if parts.scheme == "https" else 80)

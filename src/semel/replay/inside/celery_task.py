@@ -1,27 +1,30 @@
-"""A process that has one version of a Celery application loaded, and does for replay what takes the application.
-
-Replay starts ``python -m semel.replay.ways.celery_sender APP TASK [QUEUE]`` in the code's folder, and speaks lines of JSON
-with it: never is the code of two versions in one process. What the application prints goes to stderr.
-"""
+"""Sends one task of the user's Celery application, and says what its broker has."""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any, Final, TextIO
+from functools import cached_property, partial
+from typing import Any, Final
 
 from celery.app.utils import find_app
 
+from semel.replay.inside.celery_broker import Broker, broker_of
+from semel.replay.inside.lines import Answers, serve
 from semel.replay.ways.addresses import shown_address
-from semel.replay.ways.celery_broker import Broker, broker_of
 
 _BETWEEN: Final = 0.05
 """Seconds between two looks: between taking a message and noting it, a worker shows none for an instant."""
 _PING: Final = 1.0
+_SOON: Final = 10.0
+_SOON_ENOUGH: Final = 60.0
+"""Seconds; who delivers again later than that is not waited for."""
+_SWEEP: Final = 10.0
+"""Kombu looks for what is past its time-out every so many seconds, times as many, unless told otherwise."""
+ASKED: Final = (
+    *("describe", "send", "send_again", "pending", "others_messages", "others_workers", "answers", "clear"),
+)
 
 
 class Recorder:
@@ -62,10 +65,17 @@ class Sender:
         if self._backend():
             targets["results"] = self._backend()
         pool = str(self.app.conf.worker_pool or "prefork")
-        return {"queue": self.queue, "targets": targets, "eager": self._eager(), "pool": pool}
+        again = {victim: self._delivers_again(victim) for victim in ("child", "parent", "group")}
+        return {
+            "queue": self.queue,
+            "targets": targets,
+            "eager": self._eager(),
+            "pool": pool,
+            "again": again,
+        }
 
-    def send(self, id: str, kwargs: Mapping[str, Any]) -> str:  # noqa: A002
-        """Send it as the application does; the id that it went under."""
+    def send(self, id: str, kwargs: Mapping[str, Any]) -> str | None:  # noqa: A002
+        """Send it as the application does; the id that it went under, or None where nothing was published."""
         self._published.clear()
         task = self.app.tasks.get(self._task)
         if task is None:
@@ -73,7 +83,7 @@ class Sender:
         else:
             task.apply_async(kwargs=dict(kwargs), task_id=id, **self._options)
         if not self._published:
-            raise LookupError(f"{self._task}.apply_async published nothing: the task keeps the message back")
+            return None
         body, options = self._published[0]
         found = str(options["headers"].get("id") or options["correlation_id"])
         self._sent[found] = (body, options)
@@ -144,6 +154,22 @@ class Sender:
         url = str(self.app.backend.as_uri() or "")
         return "" if url.startswith(("disabled", "rpc")) else shown_address(url)
 
+    def _delivers_again(self, victim: str) -> float:
+        """Seconds within which the broker gives out again what such a victim had; 0: not, or not soon."""
+        task, conf = self.app.tasks.get(self._task), self.app.conf
+        late = conf.task_acks_late if task is None else task.acks_late
+        rejects = conf.task_reject_on_worker_lost if task is None else task.reject_on_worker_lost
+        if not late or (victim == "child" and not rejects):
+            return 0.0
+        if victim == "child" or self.app.connection_for_write().transport.driver_type != "redis":
+            return _SOON
+        options = conf.broker_transport_options or {}
+        hidden = float(options.get("visibility_timeout") or conf.get("visibility_timeout") or 3600)
+        sweep = float(options.get("unacked_restore_interval", _SWEEP)) * float(
+            options.get("unacked_restore_throttle", _SWEEP)
+        )
+        return hidden + sweep + _SOON if hidden + sweep <= _SOON_ENOUGH else 0.0
+
     def _eager(self) -> str | None:
         if self.app.conf.task_always_eager:
             return "task_always_eager is set: a task runs where it is sent"
@@ -160,35 +186,19 @@ def load(name: str) -> Any:
     return app
 
 
-def serve(sender: Sender, lines: TextIO, out: TextIO) -> None:
-    """Answer each line; an error is an answer as well."""
-    calls: dict[str, Callable[..., Any]] = {
-        "describe": sender.describe,
-        "send": sender.send,
-        "send_again": sender.send_again,
-        "pending": sender.pending,
-        "others_messages": sender.others_messages,
-        "others_workers": sender.others_workers,
-        "answers": sender.answers,
-        "clear": sender.clear,
-    }
-    for line in lines:
-        asked = json.loads(line)
-        try:
-            answer = {"ok": calls[asked.pop("do")](**asked)}
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), file=out, flush=True)
-
-
 def main() -> None:
     """Load the application, then serve until stdin ends."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    app, task, *queue = sys.argv[1:]
-    sender = Sender(load(app), task, queue[0] if queue else None)
-    print(json.dumps({"ok": None}), file=out, flush=True)
-    serve(sender, sys.stdin, out)
+
+    def make() -> Answers:
+        app, task, *queue = sys.argv[1:]
+        sender = Sender(load(app), task, queue[0] if queue else None)
+        return {each: partial(_call, getattr(sender, each)) for each in ASKED}
+
+    serve(make)
+
+
+def _call(method: Callable[..., Any], told: dict[str, Any]) -> Any:
+    return method(**told)
 
 
 if __name__ == "__main__":
