@@ -2,16 +2,16 @@
 
 # A shop's jobs, as Sidekiq's worker runs them under replay. Nothing here knows of it.
 
-require "sidekiq"
-require "semel/sidekiq" if ENV["GUARD"]
+require 'sidekiq'
+require 'semel/sidekiq' if ENV['GUARD']
 
 Redis.silence_deprecations = true if defined?(Redis.silence_deprecations) # of redis 4.8, about Sidekiq 6.4
 
 # The outside system.
 class Provider
   def charge(order, amount:)
-    File.write(ENV.fetch("EFFECTS"), "#{order} #{amount}\n", mode: "a")
-    "charged"
+    File.write(ENV.fetch('EFFECTS'), "#{order} #{amount}\n", mode: 'a')
+    'charged'
   end
 
   def self.refund(order)
@@ -19,7 +19,7 @@ class Provider
   end
 
   def refuse(_order)
-    raise ArgumentError, "refused"
+    raise ArgumentError, 'refused'
   end
   alias decline refuse
 end
@@ -27,7 +27,7 @@ end
 # A class that no "class … end" makes.
 Late = Class.new do
   def charge(order)
-    File.write(ENV.fetch("EFFECTS"), "#{order}\n", mode: "a")
+    File.write(ENV.fetch('EFFECTS'), "#{order}\n", mode: 'a')
   end
 end
 
@@ -42,6 +42,7 @@ class ChargeJob
   end
 end
 
+# It calls a method of the class itself.
 class RefundJob
   include Sidekiq::Worker
 
@@ -50,6 +51,7 @@ class RefundJob
   end
 end
 
+# The provider says no.
 class RefusedJob
   include Sidekiq::Worker
   sidekiq_retry_in { 3600 }
@@ -59,6 +61,7 @@ class RefusedJob
   end
 end
 
+# It calls the other class.
 class LateJob
   include Sidekiq::Worker
 
@@ -67,17 +70,18 @@ class LateJob
   end
 end
 
-if ENV["GUARD"]
-  ONCE = Semel.once(ENV.fetch("GUARD"), logger: Sidekiq.logger)
+if ENV['GUARD']
+  ONCE = Semel.once(ENV.fetch('GUARD'), logger: Sidekiq.logger)
 
   Sidekiq.configure_server do |config|
     config.server_middleware { |chain| chain.add Semel::Sidekiq::Middleware, ONCE }
   end
 
+  # The same job under the guard.
   class GuardedJob
     include Sidekiq::Worker
     include Semel::Sidekiq::Job
-    semel_once "charge-order", key: :order, payload: [:amount]
+    semel_once 'charge-order', key: :order, payload: [:amount]
 
     def perform(order, amount)
       Provider.new.charge(order, amount: amount)

@@ -7,11 +7,12 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from semel.replay.control import ControlRoom, open_room
 from semel.replay.events import Event, Point
+from semel.replay.faults import PYTHON, VARIABLE
 from semel.replay.ways.way import Surroundings
 
 HERE = Path(__file__).parent
@@ -26,6 +27,12 @@ class Stage:
     effects_file: Path
     journal: Path
 
+    @property
+    def plain(self) -> Surroundings:
+        """The same without the wrapper."""
+        environment = {k: v for k, v in self.surroundings.environment.items() if k != VARIABLE}
+        return replace(self.surroundings, environment=environment)
+
     def effects(self) -> list[str]:
         """One line for each effect that happened."""
         return self.effects_file.read_text("utf-8").splitlines() if self.effects_file.exists() else []
@@ -39,13 +46,19 @@ class Stage:
 
 @contextmanager
 def staged(
-    directory: Path, *, watch: Sequence[str] = (), blind: bool = False, way: str = "", **environment: str
+    directory: Path,
+    *,
+    watch: Sequence[str] = (),
+    blind: bool = False,
+    unconstrained: bool = False,
+    **environment: str,
 ) -> Iterator[Stage]:
     """A stage whose workers start in this folder, ``tests/replay``."""
     with tempfile.TemporaryDirectory(prefix="semel-room-") as short, open_room(Path(short) / "room") as room:
         journal, settings, effects = (directory / name for name in ("journal", "replay.json", "effects"))
         told = {"socket": f"{short}/room", "journal": str(journal), "watch": list(watch), "dwell": 0.02}
-        settings.write_text(json.dumps({**told, "blind": blind, "way": way}), "utf-8")
-        made = {**os.environ, "SEMEL_REPLAY": str(settings), "EFFECTS": str(effects), **environment}
-        made["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent.parent)])
+        told |= {"blind": blind, "unconstrained": unconstrained}
+        settings.write_text(json.dumps(told), "utf-8")
+        made = {**os.environ, VARIABLE: str(settings), "EFFECTS": str(effects), **environment}
+        made["PYTHONPATH"] = os.pathsep.join([str(PYTHON), str(HERE), str(HERE.parent.parent)])
         yield Stage(room, Surroundings(HERE, made, directory), effects, journal)

@@ -17,6 +17,7 @@ import pytest
 import redis
 from tests.adapters.brokers import Redis
 from tests.adapters.sidekiq_fixtures import redis_server
+from tests.adapters.sidekiq_rig import ROOT, Ruby
 from tests.replay.support import Stage, staged
 from tests.support.waiting import until
 
@@ -28,7 +29,7 @@ from semel.replay.ways.sidekiq import SidekiqWay
 
 __all__ = ["redis_server"]
 
-GEM = Path(__file__).parent.parent.parent / "ruby" / "lib"
+GEM = ROOT / "ruby" / "lib"
 COMMAND = ["sidekiq", "-r", "./sidekiq_app.rb", "-t", "2"]
 
 
@@ -66,10 +67,12 @@ def shop(redis_server: Redis, tmp_path: Path) -> Iterator[Callable[..., Shop]]:
 
 
 @contextmanager
-def opened(url: str, directory: Path, job_class: str, watch: str, **options: Any) -> Iterator[Shop]:
-    with staged(directory, watch=[watch], way="sidekiq", RUBYLIB=str(GEM), **options) as stage:
-        deliver = SidekiqJob(job_class=job_class, worker=COMMAND, redis_url=url)
-        way = SidekiqWay(deliver, stage.surroundings)
+def opened(
+    url: str, directory: Path, job_class: str, watch: str, *, worker: list[str] | None = None, **options: Any
+) -> Iterator[Shop]:
+    with staged(directory, watch=[watch], RUBYLIB=str(GEM), **options) as stage:
+        deliver = SidekiqJob(job_class=job_class, worker=worker or COMMAND, redis_url=url)
+        way = SidekiqWay(deliver, stage.plain)
         client = redis.Redis.from_url(url, decode_responses=True)
         try:
             yield Shop(stage, way, client)
@@ -91,7 +94,7 @@ def test_a_delivery_is_seen_from_begin_to_end(shop: Callable[..., Shop]) -> None
     entry, answer = (made.stage.room.events(1, point)[0] for point in (Point.ENTRY, Point.RETURN))
     assert entry.digest == answer.digest != ""
     assert answer.at - entry.at >= 0.02, "the effect dwells"
-    assert [each.detail for each in made.stage.room.events(None, Point.HIT)] == [{"watch": "Provider#charge"}]
+    assert [each.detail for each in made.stage.room.events(None, Point.HIT)] == [{"name": "Provider#charge"}]
     until(lambda: made.way.pending() == 0, "nothing is left")
     written = [json.loads(line)["point"] for line in made.stage.journal.read_text().splitlines()]
     assert written == ["hit", "begin", "entry", "return", "end"]
@@ -181,7 +184,7 @@ def test_a_call_that_raises_is_no_return(shop: Callable[..., Shop]) -> None:
     made.stage.first(1, Point.END)
     assert made.stage.points(1) == ["begin", "entry", "raised", "end"]
     assert [each.detail for each in made.stage.room.events(None, Point.ESCAPED)] == [
-        {"by": "Provider: alias decline"}
+        {"name": "Provider#decline"}
     ]
 
 
@@ -272,6 +275,41 @@ def test_a_blinded_guard_sees_no_repeat(shop: Callable[..., Shop], database_url:
     made.stage.room.wait_for(1, Point.END, 2, 30)
     assert made.stage.effects() == ["order-1 5"] * 2
     assert states(database_url) == ["completed"] * 2
+
+
+def test_a_guard_without_its_constraint(shop: Callable[..., Shop], database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("ALTER TABLE semel.operations DROP CONSTRAINT operations_once CASCADE")
+    made = shop("GuardedJob", GUARD=database_url, unconstrained=True)
+    made.start()
+    made.way.send_again(made.send(1))
+    made.stage.room.wait_for(1, Point.END, 2, 30)
+    assert made.stage.effects() == ["order-1 5"] * 2
+    assert states(database_url) == ["completed"] * 2
+
+
+@pytest.mark.parametrize("release", ["trixie", "forky"])
+def test_the_points_on_other_versions(shop: Callable[..., Shop], database_url: str, release: str) -> None:
+    root = Path(os.environ.get("SEMEL_CHROOTS") or ROOT / ".venv" / "chroots") / release
+    ruby = Ruby(root)
+    if not ruby.is_there():
+        pytest.skip(f"{root} is not there: scripts/ruby-chroots.sh")
+    path = "RUBYLIB=/semel/src/semel/replay/faults/ruby:/semel/ruby/lib"
+    command = ["env", path, "sidekiq", "-r", "./tests/replay/sidekiq_app.rb", "-t", "2"]
+    made = shop("GuardedJob", GUARD=database_url, worker=ruby.command(command))
+    worker = made.start()
+    sent = made.send(1)
+    made.stage.first(1, Point.END)
+    assert made.stage.points(1) == GUARDED
+    made.stage.room.tell(2, Point.COMPLETED, Do.KILL)
+    made.send(2)
+    assert worker.process.wait(30) == -signal.SIGKILL
+    assert states(database_url) == ["completed"] * 2
+    made.start()
+    made.way.send_again(sent)
+    made.stage.room.wait_for(1, Point.END, 2, 30)
+    assert len(made.stage.effects()) == 2
+    until(lambda: made.way.pending() == 0, "nothing is left")
 
 
 def states(url: str) -> list[str]:

@@ -18,6 +18,7 @@ from semel.replay.counting import open_counter
 from semel.replay.description import Description
 from semel.replay.ground import environment_of, open_ground
 from semel.replay.options import Options
+from semel.replay.proxy import proxied
 from semel.replay.staging import project_of, refuse_foreign, require_staging
 from semel.replay.version import Version
 from semel.replay.ways.way import Surroundings
@@ -48,7 +49,9 @@ def open_version(
             patience=_seconds(description.patience, "patience"),
             redelivery=_seconds(description.redelivery, "redelivery"),
         )
-        wrapped = Surroundings(code.directory, environment_of(description, code, wrapped=True), logs)
+        environment = environment_of(description, code, wrapped=True)
+        environment |= stack.enter_context(proxied(description, room))
+        wrapped = Surroundings(code.directory, environment, logs)
 
         def open_bench(mode: Mode) -> Bench:
             bench = make(ground.control if mode.name == "control" else ground.way, wrapped, mode)

@@ -38,12 +38,14 @@ class Worker:
 
     def kill(self, victim: Victim, pid: int, *, patience: float = 20.0) -> int | None:
         """SIGKILL the process that runs the job, its parent, or all of them; the exit code seen (None: not our child)."""
+        known = pid > 0  # 0 and below mean whole groups of processes, replay's own among them
         if victim == "group":
             self.kill_all()
         else:
-            _kill(pid if victim == "child" else self.pid)
-        if victim == "child" and pid != self.pid:
+            _kill(pid if victim == "child" and known else self.pid)
+        if victim != "parent" and known and pid != self.pid:
             _wait_gone(pid, patience)
+        if victim == "child" and known and pid != self.pid:
             return None
         return self.process.wait(patience)
 

@@ -15,7 +15,7 @@ from semel.guard.declaration import Arguments
 from semel.guard.delivery import lookup_of
 from semel.guard.guarded import Guarded
 from semel.operate import held
-from semel.replay.inside.lines import load, serve
+from semel.replay.inside.lines import Answers, load, serve
 from semel.store.guard_replay import end_lease
 from semel.store.guard_views import list_operations
 from semel.store.own_connections import open_own
@@ -123,8 +123,11 @@ def find_guarded(found: Any, name: str) -> Guarded[..., Any]:
 
 
 def main() -> None:
-    code = GuardedCode(sys.argv[1])
-    serve({each: getattr(code, each) for each in ("describe", "record", "redo", "end_lease")})
+    def make() -> Answers:
+        code = GuardedCode(sys.argv[1])
+        return {each: getattr(code, each) for each in ("describe", "record", "redo", "end_lease")}
+
+    serve(make)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ from typing import Any
 Answers = Mapping[str, Callable[[dict[str, Any]], Any]]
 
 
-def serve(answers: Answers) -> None:
-    """Answer each request by its ``ask``; what the code prints goes to standard error instead."""
+def serve(make: Callable[[], Answers]) -> None:
+    """Answer each request by its ``ask``. What the code prints, also while ``make`` loads it, goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    answers = make()
     for line in sys.stdin:
         told = json.loads(line)
         try:

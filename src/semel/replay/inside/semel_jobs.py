@@ -9,7 +9,7 @@ from semel.core.states import Status
 from semel.errors import NotFound, WrongState
 from semel.operate.acts import cancel
 from semel.queue.app import App
-from semel.replay.inside.lines import load, serve
+from semel.replay.inside.lines import Answers, load, serve
 from semel.store.run import run
 from semel.store.statement import Operation
 from semel.store.views import count_queues, find_job
@@ -69,10 +69,13 @@ class Enqueuing:
 
 
 def main() -> None:
-    name, kind = sys.argv[1:]
-    enqueuing = Enqueuing(load(name), kind)
-    asked = ("enqueue", "pending", "foreign", "clear", "target")
-    serve({each: getattr(enqueuing, each) for each in asked})
+    def make() -> Answers:
+        name, kind = sys.argv[1:]
+        enqueuing = Enqueuing(load(name), kind)
+        asked = ("enqueue", "pending", "foreign", "clear", "target")
+        return {each: getattr(enqueuing, each) for each in asked}
+
+    serve(make)
 
 
 if __name__ == "__main__":

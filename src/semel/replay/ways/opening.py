@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semel.errors import ConfigurationError
-from semel.replay.description import CalledFunction, Command, Deliver, SemelJob, SidekiqJob
+from semel.replay.description import (
+    CalledFunction,
+    CeleryTask,
+    Command,
+    Deliver,
+    SemelJob,
+    SidekiqJob,
+    SqsQueue,
+)
 from semel.replay.ways.called import CalledWay
+from semel.replay.ways.celery import CeleryWay
 from semel.replay.ways.semel_queue import SemelWay
 from semel.replay.ways.sidekiq import SidekiqWay
+from semel.replay.ways.sqs import SqsWay
 from semel.replay.ways.way import Surroundings, Way
 
 
@@ -21,5 +30,7 @@ def open_way(deliver: Deliver, plain: Surroundings, socket: Path) -> Way:
             return SemelWay(deliver, plain)
         case SidekiqJob():
             return SidekiqWay(deliver, plain)
-        case _:
-            raise ConfigurationError(f"{type(deliver).__name__} cannot be delivered yet.")
+        case CeleryTask():
+            return CeleryWay(deliver, plain)
+        case SqsQueue():
+            return SqsWay(deliver, plain)

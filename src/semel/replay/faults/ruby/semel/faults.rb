@@ -21,7 +21,7 @@ module Semel
       MEMBER = /"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^,}\s]+)/m
       TEXT = /"((?:[^"\\]|\\.)*)"/
 
-      attr_reader :socket, :journal, :watch, :dwell, :blind
+      attr_reader :socket, :journal, :watch, :dwell, :blind, :unconstrained
 
       def initialize(path)
         told = File.read(path, encoding: "UTF-8").scan(MEMBER).to_h
@@ -30,6 +30,7 @@ module Semel
         @watch = texts(told["watch"])
         @dwell = told.fetch("dwell", "0").to_f
         @blind = told["blind"] == "true"
+        @unconstrained = told["unconstrained"] == "true"
       end
 
       private
@@ -145,8 +146,8 @@ module Semel
 
         escaped = aliases(holder)
         holder.prepend(wrapper(visibility(holder)))
-        @reporter.at("hit", detail: { watch: @name })
-        escaped.each { |each| @reporter.at("escaped", detail: { by: "#{@owner}: alias #{each}" }) }
+        @reporter.at("hit", detail: { name: @name })
+        escaped.each { |each| @reporter.at("escaped", detail: { name: "#{@owner}##{each}" }) }
         true
       end
 
@@ -272,6 +273,16 @@ module Semel
         end
       end
 
+      # As the guard would be without its unique constraint: its claim is a plain insert.
+      def self.statements(_faults)
+        Module.new do
+          define_method(:read) do |path|
+            super(path)&.gsub(/ON CONFLICT \(.*?\) DO NOTHING/m, "")
+          end
+          private :read
+        end
+      end
+
       # Every delivery is an operation of its own: the guard sees no repeat.
       def self.keys(faults)
         Module.new do
@@ -291,6 +302,7 @@ module Semel
         "Sidekiq::Processor" => [:process, false, ->(faults) { InSidekiq.processor(faults) }],
         "Semel::Store::Begin" => [:known, true, ->(faults) { InGuard.begin(faults) }],
         "Semel::Store::Finish" => [:complete_row, true, ->(faults) { InGuard.finish(faults) }],
+        "Semel::Store::Statements" => [:read, false, ->(faults) { InGuard.statements(faults) if faults.unconstrained? }],
         "Semel::Guard::Delivery" => [:run_row, false, ->(faults) { InGuard.delivery(faults) }],
         "Semel::Keys" => [:key, true, ->(faults) { InGuard.keys(faults) if faults.blind? }]
       }.freeze
@@ -306,6 +318,10 @@ module Semel
 
       def blind?
         @settings.blind
+      end
+
+      def unconstrained?
+        @settings.unconstrained
       end
 
       # Wraps what is there, and from now on what is defined.
