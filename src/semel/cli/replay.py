@@ -122,7 +122,8 @@ def _look(read: Description, options: Options, *, declares: bool, as_json: bool)
     from semel.replay.planning import plan
     from semel.replay.staging import declare, project_of
 
-    planned = plan(read, options)
+    with _code_explained():
+        planned = plan(read, options)
     if as_json:
         checks = [
             {"name": each.name, "title": each.title, "skipped": each.skipped} for each in planned.checks
@@ -153,7 +154,7 @@ def _replay(read: Description, options: Options, name: str, *, quiet: bool) -> R
     from semel.errors import NotStaging
     from semel.replay.running import replay
 
-    with _ending_at_sigterm(), named_progress_bar(quiet=quiet) as advance:
+    with _code_explained(), _ending_at_sigterm(), named_progress_bar(quiet=quiet) as advance:
         try:
             return replay(read, options, progress=_advancing(advance))
         except NotStaging as error:
@@ -170,6 +171,18 @@ def _advancing(advance: Callable[[str, int, int], None] | None) -> Callable[[Pro
         advance(f"{label}{progress.check}", progress.done, progress.total)
 
     return tell
+
+
+@contextmanager
+def _code_explained() -> Iterator[None]:
+    """What the job's own code answered instead of being read is wrong usage."""
+    from semel.errors import ConfigurationError
+    from semel.replay.aside import AsideFailed
+
+    try:
+        yield
+    except AsideFailed as error:
+        raise ConfigurationError(f"The job's code says: {error}") from error
 
 
 @contextmanager
