@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from semel.cli.group import exit_code
+from semel.errors import NotStaging, WorkerDidNotStart
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -94,13 +97,18 @@ def test_wrong_usage(semel: Command, project: Path, words: tuple[str, ...], said
     assert "Traceback" not in done.stderr
 
 
-def test_code_that_cannot_be_loaded_is_not_reached(semel: Command, project: Path) -> None:
+def test_code_that_cannot_be_loaded_is_said(semel: Command, project: Path) -> None:
     text = (project / "charge.toml").read_text()
     (project / "wrong.toml").write_text(text.replace('"replayed_jobs:charge"', '"nowhere_at_all:charge"'))
     done = semel("replay", "wrong.toml", "--list")
-    assert done.returncode == 3, done.stderr
+    assert done.returncode == 2, done.stderr
     assert "No module named 'nowhere_at_all'" in done.stderr
-    assert done.stderr.startswith("Error: The worker did not start")
+    assert "Traceback" not in done.stderr
+
+
+def test_what_an_error_stands_for() -> None:
+    assert exit_code(WorkerDidNotStart(["celery"], "no broker")) == 3
+    assert exit_code(NotStaging("Not declared as staging: redis://r/0.")) == 2
 
 
 def test_json_takes_no_description_for_its_file(semel: Command, project: Path) -> None:
