@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from semel.errors import ConfigurationError, NotStaging
-from semel.replay import CalledFunction, CountHttp, CountSql, Description, GuardPlace, Watch
+from semel.replay import CalledFunction, Command, CountHttp, CountSql, Description, GuardPlace, Watch
 from semel.replay.staging import (
     declare,
     project_of,
@@ -114,20 +114,42 @@ def test_targets_are_what_is_written_to_and_counted_in(monkeypatch: pytest.Monke
     monkeypatch.setenv("SEMEL_DATABASE_URL", "postgresql://me:secret@db/shop")
     assert targets_of(description, {"broker": "redis://:x@r/0"}) == {
         "broker": "redis://r/0",
+        "function": "function shop:charge",
         "database of count": "postgresql://db:5432/shop",
         "database of guard": "mysql://db/shop",
     }
 
 
-def test_an_address_that_is_only_asked_is_a_target_too() -> None:
+def test_whatever_is_asked_or_run_is_a_target_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAY_TOKEN", "t-0123456")
     description = Description(
         name="charge",
-        deliver=CalledFunction(function="shop:charge"),
-        watch=Watch(call="shop.provider.charge"),
+        deliver=Command(command=["charge", "--auth", "t-0123456", "{order}"]),
+        watch=Watch(http="https://me:x@pay.test/v1"),
         message={"order": "{n}"},
         count=CountHttp(url="https://pay.test/charges?order={order}"),
     )
-    assert targets_of(description, {}) == {"address of count": "https://pay.test/charges"}
+    targets = targets_of(description, {}, guard_database="guard.db")
+    assert targets == {
+        "command": "command charge --auth ${PAY_TOKEN} {order}",
+        "outside system": "https://pay.test/v1",
+        "address of count": "https://pay.test/charges",
+        "database of guard": f"sqlite:///{Path('guard.db').absolute()}",
+    }
+    with pytest.raises(NotStaging, match="command charge"):
+        require_staging(tmp_path, targets)
+    declare(tmp_path, targets)
+    require_staging(tmp_path, targets)
+
+
+def test_an_outside_system_that_replay_answers_for_is_none() -> None:
+    description = Description(
+        name="charge",
+        deliver=CalledFunction(function="shop:charge"),
+        watch=Watch(http="https://pay.test", answer={"status": 200}),
+        message={"order": "{n}"},
+    )
+    assert targets_of(description, {}) == {"function": "function shop:charge"}
 
 
 def test_other_traffic_is_refused_unless_allowed() -> None:

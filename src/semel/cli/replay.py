@@ -6,13 +6,28 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from semel.cli.group import NOT_SO
 from semel.cli.output import named_progress_bar, print_json, print_table
+from semel.cli.replay_options import (
+    CodePlaces,
+    Constraint,
+    Directory,
+    HtmlFile,
+    JsonFile,
+    JunitFile,
+    Listed,
+    Name,
+    Only,
+    Rounds,
+    Seed,
+    Shared,
+    Staging,
+)
 
 if TYPE_CHECKING:
     from semel.replay.description import Description
@@ -38,56 +53,19 @@ class RunCommand(TyperCommand):
 
 
 def run(
-    description: Annotated[
-        str,
-        typer.Argument(metavar="DESCRIPTION", help="A TOML file, or module:attribute.", show_default=False),
-    ],
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="CHECK", help="This check; can be repeated. --list names them."),
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="Rounds of two workers at once [the description's].")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="The first operation's number [from the time].")
-    ] = None,
-    code: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--code",
-            metavar="LABEL=PLACE",
-            help="A folder or a revision of git; repeated, each is run, the newest last: --code before=v1 --code after=.",
-        ),
-    ] = None,
-    staging: Annotated[
-        bool, typer.Option("--staging", help="Declare what this description writes to as staging, and end.")
-    ] = False,
-    shared: Annotated[bool, typer.Option("--shared", help="Run although there is other traffic.")] = False,
-    constraint: Annotated[
-        bool,
-        typer.Option(
-            "--constraint/--no-constraint",
-            help="Show that the check goes red on a copy of the table without it.",
-        ),
-    ] = True,
-    listed: Annotated[
-        bool,
-        typer.Option("--list", help="List the checks that would run, and those skipped with the reason."),
-    ] = False,
-    directory: Annotated[
-        Path, typer.Option("--directory", help="For what was expected, and the workers' logs.")
-    ] = Path(DIRECTORY),
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the page to sign.")
-    ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")] = None,
-    as_json: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="[FILE.json]", help="Print JSON, or write it; its shape is in docs/replay.md."
-        ),
-    ] = None,
+    description: Name,
+    only: Only = None,
+    rounds: Rounds = None,
+    seed: Seed = None,
+    code: CodePlaces = None,
+    staging: Staging = False,
+    shared: Shared = False,
+    constraint: Constraint = True,
+    listed: Listed = False,
+    directory: Directory = Path(DIRECTORY),
+    html: HtmlFile = None,
+    junit: JunitFile = None,
+    as_json: JsonFile = None,
 ) -> None:
     """Replay a job on a staging system; the exit code is 1 where a check fails or is vacuous.
 
@@ -122,7 +100,8 @@ def _look(read: Description, options: Options, *, declares: bool, as_json: bool)
     from semel.replay.planning import plan
     from semel.replay.staging import declare, project_of
 
-    planned = plan(read, options)
+    with _code_explained():
+        planned = plan(read, options)
     if as_json:
         checks = [
             {"name": each.name, "title": each.title, "skipped": each.skipped} for each in planned.checks
@@ -153,7 +132,7 @@ def _replay(read: Description, options: Options, name: str, *, quiet: bool) -> R
     from semel.errors import NotStaging
     from semel.replay.running import replay
 
-    with _ending_at_sigterm(), named_progress_bar(quiet=quiet) as advance:
+    with _code_explained(), _ending_at_sigterm(), named_progress_bar(quiet=quiet) as advance:
         try:
             return replay(read, options, progress=_advancing(advance))
         except NotStaging as error:
@@ -170,6 +149,18 @@ def _advancing(advance: Callable[[str, int, int], None] | None) -> Callable[[Pro
         advance(f"{label}{progress.check}", progress.done, progress.total)
 
     return tell
+
+
+@contextmanager
+def _code_explained() -> Iterator[None]:
+    """What the job's own code answered instead of being read is wrong usage."""
+    from semel.errors import ConfigurationError
+    from semel.replay.aside import AsideFailed
+
+    try:
+        yield
+    except AsideFailed as error:
+        raise ConfigurationError(f"The job's code says: {error}") from error
 
 
 @contextmanager

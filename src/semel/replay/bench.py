@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from semel.replay.control import ControlRoom, NotReached
 from semel.replay.counting import Counter
+from semel.replay.crew import Crew
 from semel.replay.description import Message
 from semel.replay.events import Event, Point
 from semel.replay.faults import VARIABLE
@@ -22,7 +23,6 @@ from semel.replay.results import Evidence
 from semel.replay.ways.way import Sent, Surroundings, Way
 
 _LOOK: Final = 0.05
-_LOG: Final = 4000
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,8 @@ class Bench:
         self._redelivery = redelivery
         settings = told.write(mode, surroundings.directory)
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
-        self._surroundings = replace(surroundings, environment=environment)
+        self._crew = Crew(way, replace(surroundings, environment=environment))
         self._messages: dict[int, Message] = {}
-        self._workers: list[tuple[Worker, int]] = []
-        self._past: list[Worker] = []
-        """Those of this check that are not there any more."""
         self._delivered: Counter_[int] = Counter_()
         self.evidence = Evidence()
 
@@ -116,26 +113,13 @@ class Bench:
 
     # workers
 
-    def workers(self, count: int, *, concurrency: int = 1) -> list[Worker]:
-        """So many live workers, started where they are missing."""
-        kept = [each for each in self._workers if each[0].is_alive() and each[1] == concurrency]
-        for worker, _ in self._workers:
-            if all(worker is not each for each, _ in kept[:count]):
-                worker.end()
-                self._past.append(worker)
-        self._workers = kept[:count]
-        while len(self._workers) < count:
-            self._workers.append((self.way.start(self._surroundings, concurrency=concurrency), concurrency))
-        return [worker for worker, _ in self._workers]
+    def workers(self, count: int) -> list[Worker]:
+        """So many live workers of one message at a time, started where they are missing."""
+        return self._crew.have(count)
 
     def worker_of(self, pid: int) -> Worker:
         """The worker that a process belongs to; the first one where it cannot be told."""
-        from semel.replay.processes import descendants
-
-        for worker, _ in self._workers:
-            if pid == worker.pid or pid in descendants(worker.pid):
-                return worker
-        return self._workers[0][0]
+        return self._crew.worker_of(pid)
 
     def kill(self, victim: Victim, event: Event) -> None:
         """SIGKILL, at the point where the process waits."""
@@ -162,10 +146,7 @@ class Bench:
 
     def stop_workers(self) -> None:
         """End those that are left."""
-        for worker, _ in self._workers:
-            worker.end()
-            self._past.append(worker)
-        self._workers = []
+        self._crew.stop()
 
     # waiting
 
@@ -262,9 +243,7 @@ class Bench:
     def end_check(self) -> Evidence:
         """What is known so far, whatever it is; the bench is ready for the next check."""
         evidence, self.evidence, self.begun = self.evidence, Evidence(), []
-        workers = [*self._past, *(worker for worker, _ in self._workers)]
-        evidence.logs = [worker.read_log()[-_LOG:] for worker in workers]
-        self._past = []
+        evidence.logs = self._crew.take_logs()
         return evidence
 
 

@@ -28,6 +28,11 @@ def masked(description: Description) -> dict[str, Any]:
     return plain
 
 
+def mask(text: str) -> str:
+    """A text without passwords, and without values of the environment that look like them."""
+    return _text(text, _secrets())
+
+
 def _secrets() -> dict[str, str]:
     """Values of this environment that must not be written, with the name that stands for each; the longest first."""
     found = {

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from semel.errors import ConfigurationError, NotStaging
-from semel.replay.description import CountHttp, CountSql, Description
+from semel.replay.description import CalledFunction, Command, CountHttp, CountSql, Description
+from semel.replay.masking import mask
 from semel.store.addresses import plain_address
 
 FILE: Final = Path(".semel") / "staging.toml"
 DATABASE: Final = "SEMEL_DATABASE_URL"
+_FUNCTION: Final = "function "
+_COMMAND: Final = "command "
 _HEAD: Final = """\
 # What semel replay may send messages to, and kill workers of. Each was declared by: semel replay DESCRIPTION --staging
 """
@@ -27,10 +30,18 @@ def targets_of(
 ) -> dict[str, str]:
     """Everything that this replay would write to or count in, by what it is: the way's targets, and the databases.
 
-    ``guard_database`` is the one that the guarded function itself names.
+    ``guard_database`` is the one that the guarded function itself names. A function or a command is a target too: nobody
+    knows what it writes to.
     """
     found = dict(way)
-    count, guard = description.count, description.guard
+    count, guard, watch = description.count, description.guard, description.watch
+    match description.deliver:
+        case CalledFunction(function=name):
+            found["function"] = f"{_FUNCTION}{name}"
+        case Command(command=words):
+            found["command"] = f"{_COMMAND}{mask(' '.join(words))}"
+    if watch.http is not None and watch.answer is None:
+        _add(found, "outside system", watch.http)
     if isinstance(count, CountSql):
         _add(found, "database of count", count.database or os.environ.get(DATABASE))
     if isinstance(count, CountHttp):
@@ -38,7 +49,11 @@ def targets_of(
     known = guard.database or guard_database
     if known or guard.table:
         _add(found, "database of guard", known or os.environ.get(DATABASE))
-    return {what: plain_address(address) for what, address in found.items()}
+    return {what: _plain(address) for what, address in found.items()}
+
+
+def _plain(address: str) -> str:
+    return address if address.startswith((_FUNCTION, _COMMAND)) else plain_address(address)
 
 
 def _add(found: dict[str, str], what: str, address: str | None) -> None:
@@ -76,7 +91,7 @@ def read_declared(project: Path) -> dict[str, datetime]:
 def declare(project: Path, targets: Mapping[str, str], *, now: datetime | None = None) -> Path:
     """Declare these as staging, beside what was; those that were keep their date. Answers the file."""
     when = now or datetime.now(UTC)
-    addresses = {plain_address(each): when for each in targets.values()} | read_declared(project)
+    addresses = {_plain(each): when for each in targets.values()} | read_declared(project)
     lines = [_HEAD]
     lines += [
         f"[[target]]\naddress = {_quoted(address)}\ndeclared = {_moment(declared)}\n"
@@ -96,10 +111,13 @@ def require_staging(
 ) -> None:
     """Raises `NotStaging` where one of these was never declared. An address on this machine is no exception."""
     declared = read_declared(project)
-    plain = {what: plain_address(address) for what, address in targets.items()}
+    plain = {what: _plain(address) for what, address in targets.items()}
     missing = {what: address for what, address in plain.items() if address not in declared}
     if missing:
-        listed = ", ".join(f"{what} {address}" for what, address in sorted(missing.items()))
+        listed = ", ".join(
+            address if address.startswith((_FUNCTION, _COMMAND)) else f"{what} {address}"
+            for what, address in sorted(missing.items())
+        )
         raise NotStaging(
             f"Not declared as staging: {listed}.",
             holds="Nothing was sent.",

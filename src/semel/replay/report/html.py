@@ -136,7 +136,7 @@ def _beside(check: CheckResult) -> Markup:
     if check.verdict is Verdict.SKIPPED:
         return Markup("")
     parts = [
-        f"{evidence.begins} deliveries began, {evidence.entries} calls entered, {evidence.returns} returned"
+        f"deliveries begun: {evidence.begins}, calls entered: {evidence.entries}, returned: {evidence.returns}"
     ]
     if evidence.overlapping is not None:
         rounds = check.expected.rounds if check.expected else evidence.overlapping
