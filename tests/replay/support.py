@@ -55,7 +55,7 @@ def staged(
 ) -> Iterator[Stage]:
     """A stage whose workers start in this folder, ``tests/replay``."""
     with tempfile.TemporaryDirectory(prefix="semel-room-") as short, open_room(Path(short) / "room") as room:
-        journal, settings, effects = (directory / name for name in ("journal", "replay.json", "effects"))
+        journal, effects, settings = directory / "journal", directory / "effects", Path(short) / "replay.json"
         told = {"socket": f"{short}/room", "journal": str(journal), "watch": list(watch), "dwell": 0.02}
         told |= {"blind": blind, "unconstrained": unconstrained}
         settings.write_text(json.dumps(told), "utf-8")
