@@ -94,7 +94,7 @@ def test_a_second_effect_is_one_however_it_was_looked_at(reason: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"unfinished": "it hangs"}, {"entries": 0, "effects": [0]}])
-@pytest.mark.parametrize("reason", set(FAILS) - {"more than 1 effects (the most: 2)"})
+@pytest.mark.parametrize("reason", list(FAILS)[1:])
 def test_what_was_not_done_does_not_fail_for_what_it_left(reason: str, changes: dict[str, Any]) -> None:
     """A check that broke off, or whose call nobody saw, shows nothing: it has no claim to an end."""
     assert judge(wanted(), seen(**{**FAILS[reason], **changes}))[0] is Verdict.VACUOUS
