@@ -17,7 +17,7 @@ from semel.replay.description import Message
 from semel.replay.events import Event, Point
 from semel.replay.faults import VARIABLE
 from semel.replay.guards import NoGuard, SemelGuard
-from semel.replay.processes import Victim, Worker
+from semel.replay.processes import Victim, Worker, descendants
 from semel.replay.results import Evidence
 from semel.replay.ways.way import Sent, Surroundings, Way
 
@@ -84,7 +84,7 @@ class Bench:
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
         self._surroundings = replace(surroundings, environment=environment)
         self._messages: dict[int, Message] = {}
-        self._workers: list[tuple[Worker, int]] = []
+        self._workers: list[Worker] = []
         self._past: list[Worker] = []
         """Those of this check that are not there any more."""
         self._delivered: Counter_[int] = Counter_()
@@ -116,26 +116,21 @@ class Bench:
 
     # workers
 
-    def workers(self, count: int, *, concurrency: int = 1) -> list[Worker]:
-        """So many live workers, started where they are missing."""
-        kept = [each for each in self._workers if each[0].is_alive() and each[1] == concurrency]
-        for worker, _ in self._workers:
-            if all(worker is not each for each, _ in kept[:count]):
-                worker.end()
-                self._past.append(worker)
-        self._workers = kept[:count]
+    def workers(self, count: int) -> list[Worker]:
+        """So many live workers, each with one job at a time, started where they are missing."""
+        kept = [each for each in self._workers if each.is_alive()][:count]
+        self._end([each for each in self._workers if each not in kept])
+        self._workers = kept
         while len(self._workers) < count:
-            self._workers.append((self.way.start(self._surroundings, concurrency=concurrency), concurrency))
-        return [worker for worker, _ in self._workers]
+            self._workers.append(self.way.start(self._surroundings))
+        return list(self._workers)
 
     def worker_of(self, pid: int) -> Worker:
         """The worker that a process belongs to; the first one where it cannot be told."""
-        from semel.replay.processes import descendants
-
-        for worker, _ in self._workers:
+        for worker in self._workers:
             if pid == worker.pid or pid in descendants(worker.pid):
                 return worker
-        return self._workers[0][0]
+        return self._workers[0]
 
     def kill(self, victim: Victim, event: Event) -> None:
         """SIGKILL, at the point where the process waits."""
@@ -162,10 +157,13 @@ class Bench:
 
     def stop_workers(self) -> None:
         """End those that are left."""
-        for worker, _ in self._workers:
-            worker.end()
-            self._past.append(worker)
+        self._end(self._workers)
         self._workers = []
+
+    def _end(self, workers: list[Worker]) -> None:
+        for worker in workers:
+            worker.end()
+        self._past += workers
 
     # waiting
 
@@ -262,8 +260,7 @@ class Bench:
     def end_check(self) -> Evidence:
         """What is known so far, whatever it is; the bench is ready for the next check."""
         evidence, self.evidence, self.begun = self.evidence, Evidence(), []
-        workers = [*self._past, *(worker for worker, _ in self._workers)]
-        evidence.logs = [worker.read_log()[-_LOG:] for worker in workers]
+        evidence.logs = [worker.read_log()[-_LOG:] for worker in (*self._past, *self._workers)]
         self._past = []
         return evidence
 
