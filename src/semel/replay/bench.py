@@ -13,16 +13,16 @@ from typing import Any, Final
 
 from semel.replay.control import ControlRoom, NotReached
 from semel.replay.counting import Counter
+from semel.replay.crew import Crew
 from semel.replay.description import Message
 from semel.replay.events import Event, Point
 from semel.replay.faults import VARIABLE
 from semel.replay.guards import NoGuard, SemelGuard
-from semel.replay.processes import Victim, Worker, descendants
+from semel.replay.processes import Victim
 from semel.replay.results import Evidence
 from semel.replay.ways.way import Sent, Surroundings, Way
 
 _LOOK: Final = 0.05
-_LOG: Final = 4000
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,8 @@ class Bench:
         self._redelivery = redelivery
         settings = told.write(mode, surroundings.directory)
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
-        self._surroundings = replace(surroundings, environment=environment)
+        self.crew = Crew(way, replace(surroundings, environment=environment))
         self._messages: dict[int, Message] = {}
-        self._workers: list[Worker] = []
-        self._past: list[Worker] = []
-        """Those of this check that are not there any more."""
         self._delivered: Counter_[int] = Counter_()
         self.evidence = Evidence()
 
@@ -116,25 +113,13 @@ class Bench:
 
     # workers
 
-    def workers(self, count: int) -> list[Worker]:
+    def workers(self, count: int) -> None:
         """So many live workers, each with one job at a time, started where they are missing."""
-        kept = [each for each in self._workers if each.is_alive()][:count]
-        self._end([each for each in self._workers if each not in kept])
-        self._workers = kept
-        while len(self._workers) < count:
-            self._workers.append(self.way.start(self._surroundings))
-        return list(self._workers)
-
-    def worker_of(self, pid: int) -> Worker:
-        """The worker that a process belongs to; the first one where it cannot be told."""
-        for worker in self._workers:
-            if pid == worker.pid or pid in descendants(worker.pid):
-                return worker
-        return self._workers[0]
+        self.crew.fill(count)
 
     def kill(self, victim: Victim, event: Event) -> None:
         """SIGKILL, at the point where the process waits."""
-        worker = self.worker_of(event.pid)
+        worker = self.crew.worker_of(event.pid)
         code = worker.kill(victim, event.pid)
         self.evidence.killed_at.append(f"{event.point} ({victim})")
         if code is not None:
@@ -157,13 +142,7 @@ class Bench:
 
     def stop_workers(self) -> None:
         """End those that are left."""
-        self._end(self._workers)
-        self._workers = []
-
-    def _end(self, workers: list[Worker]) -> None:
-        for worker in workers:
-            worker.end()
-        self._past += workers
+        self.crew.stop()
 
     # waiting
 
@@ -260,8 +239,7 @@ class Bench:
     def end_check(self) -> Evidence:
         """What is known so far, whatever it is; the bench is ready for the next check."""
         evidence, self.evidence, self.begun = self.evidence, Evidence(), []
-        evidence.logs = [worker.read_log()[-_LOG:] for worker in (*self._past, *self._workers)]
-        self._past = []
+        evidence.logs = self.crew.logs()
         return evidence
 
 
