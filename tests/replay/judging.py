@@ -87,7 +87,12 @@ def run_replay(folder: Path, description: Description, **options: Any) -> Seen:
     received = folder / "received"
     environment = {**description.environment, "RECEIVED": str(received)}
     description = msgspec.structs.replace(description, environment=environment)
-    declare(project_of(folder), targets_of(description, {}, guard_database=environment.get("TARGET")))
+    declare(
+        project_of(folder),
+        targets_of(
+            description, {}, guard_database=environment.get("TARGET", environment.get("SEMEL_DATABASE_URL"))
+        ),
+    )
     given: Mapping[str, Any] = {"directory": folder / "out", "constraint": False, "code": (("", str(JOBS)),)}
     run = replay(description, Options(**{**given, **options}))
     lines = received.read_text().splitlines() if received.exists() else []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ import pytest
 from tests.guard.stored import Stored
 from tests.replay.judging import describe, run_replay
 
-from semel.replay import opening
-from semel.replay.description import Control, GuardPlace, SemelJob, Watch
+from semel.replay.description import Control, CountSql, GuardPlace, SemelJob, Watch
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -77,35 +76,23 @@ def test_a_right_guard_holds(right: Right, folder: Path, make_database: Callable
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "mysql"])
 def test_a_row_is_counted_where_it_is_committed(
-    dialect: str, folder: Path, make_database: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+    dialect: str, folder: Path, make_database: Callable[[str], Any]
 ) -> None:
     where = make_database(dialect)
     target = where[0].url(where[1]) if dialect == "mysql" else str(where)
     with closing(Stored.at(dialect, where)) as stored:
         stored.ask("CREATE TABLE effects (order_id bigint)")
+    full = dialect == "postgresql"
+    description = describe(
+        "guarded:insert",
+        target=target,
+        watch=Watch(call="provider.insert", dwell="5 ms"),
+        count=CountSql(query="SELECT count(*) FROM effects WHERE order_id = :order_id", database=target),
+        rounds=8,
+        control=Control() if full else SHOWN,
+    )
 
-        class Rows:
-            def count(self, number: int, message: Any) -> int:
-                found = stored.ask(f"SELECT count(*) FROM effects WHERE order_id = {number}")
-                return int(found[0][0])
-
-        @contextmanager
-        def open_counter(*_: Any, **__: Any) -> Iterator[Rows]:
-            yield Rows()
-
-        monkeypatch.setattr(opening, "open_counter", open_counter)
-        full = dialect == "postgresql"
-        description = describe(
-            "guarded:insert",
-            target=target,
-            watch=Watch(call="provider.insert", dwell="5 ms"),
-            rounds=8,
-            control=Control() if full else SHOWN,
-        )
-
-        seen = run_replay(
-            folder, description, only=() if full else ("two", "young", *CRASHES), constraint=full
-        )
+    seen = run_replay(folder, description, only=() if full else ("two", "young", *CRASHES), constraint=full)
 
     assert seen.run.holds, seen.told()
     assert not seen.fails | seen.vacuous

@@ -18,7 +18,7 @@ from semel.replay.description import Message
 from semel.replay.events import Event, Point
 from semel.replay.faults import VARIABLE
 from semel.replay.guards import NoGuard, SemelGuard
-from semel.replay.processes import Victim, Worker
+from semel.replay.processes import Victim
 from semel.replay.results import Evidence
 from semel.replay.ways.way import Sent, Surroundings, Way
 
@@ -82,7 +82,7 @@ class Bench:
         self._redelivery = redelivery
         settings = told.write(mode, surroundings.directory)
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
-        self._crew = Crew(way, replace(surroundings, environment=environment))
+        self.crew = Crew(way, replace(surroundings, environment=environment))
         self._messages: dict[int, Message] = {}
         self._delivered: Counter_[int] = Counter_()
         self.evidence = Evidence()
@@ -113,17 +113,13 @@ class Bench:
 
     # workers
 
-    def workers(self, count: int) -> list[Worker]:
-        """So many live workers of one message at a time, started where they are missing."""
-        return self._crew.have(count)
-
-    def worker_of(self, pid: int) -> Worker:
-        """The worker that a process belongs to; the first one where it cannot be told."""
-        return self._crew.worker_of(pid)
+    def workers(self, count: int) -> None:
+        """So many live workers, each with one job at a time, started where they are missing."""
+        self.crew.fill(count)
 
     def kill(self, victim: Victim, event: Event) -> None:
         """SIGKILL, at the point where the process waits."""
-        worker = self.worker_of(event.pid)
+        worker = self.crew.worker_of(event.pid)
         code = worker.kill(victim, event.pid)
         self.evidence.killed_at.append(f"{event.point} ({victim})")
         if code is not None:
@@ -146,7 +142,7 @@ class Bench:
 
     def stop_workers(self) -> None:
         """End those that are left."""
-        self._crew.stop()
+        self.crew.stop()
 
     # waiting
 
@@ -243,7 +239,7 @@ class Bench:
     def end_check(self) -> Evidence:
         """What is known so far, whatever it is; the bench is ready for the next check."""
         evidence, self.evidence, self.begun = self.evidence, Evidence(), []
-        evidence.logs = self._crew.take_logs()
+        evidence.logs = self.crew.logs()
         return evidence
 
 

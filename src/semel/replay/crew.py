@@ -1,4 +1,4 @@
-"""The workers of one bench."""
+"""The workers of one bench, and what they wrote."""
 
 from __future__ import annotations
 
@@ -8,29 +8,25 @@ from semel.replay.processes import Worker, descendants
 from semel.replay.ways.way import Surroundings, Way
 
 _LOG: Final = 4000
-"""Characters of a log that are kept."""
 
 
 class Crew:
-    """Live workers of one message at a time, and those of this check that are not there any more."""
+    """Workers of one way, in the same surroundings, each with one job at a time."""
 
     def __init__(self, way: Way, surroundings: Surroundings) -> None:
         self._way = way
         self._surroundings = surroundings
         self._workers: list[Worker] = []
         self._past: list[Worker] = []
+        """Those of this check that are not there any more."""
 
-    def have(self, count: int) -> list[Worker]:
-        """So many, started where they are missing; those over it end."""
-        kept = [worker for worker in self._workers if worker.is_alive()][:count]
-        for worker in self._workers:
-            if worker not in kept:
-                worker.end()
-                self._past.append(worker)
+    def fill(self, count: int) -> None:
+        """Keep so many of the live ones, and start those that are missing."""
+        kept = [each for each in self._workers if each.is_alive()][:count]
+        self._end([each for each in self._workers if each not in kept])
         self._workers = kept
         while len(self._workers) < count:
-            self._workers.append(self._way.start(self._surroundings, concurrency=1))
-        return list(self._workers)
+            self._workers.append(self._way.start(self._surroundings))
 
     def worker_of(self, pid: int) -> Worker:
         """The worker that a process belongs to; the first one where it cannot be told."""
@@ -41,13 +37,15 @@ class Crew:
 
     def stop(self) -> None:
         """End those that are left."""
-        for worker in self._workers:
-            worker.end()
-        self._past += self._workers
+        self._end(self._workers)
         self._workers = []
 
-    def take_logs(self) -> list[str]:
-        """The ends of this check's logs."""
-        logs = [worker.read_log()[-_LOG:] for worker in (*self._past, *self._workers)]
-        self._past = []
-        return logs
+    def logs(self) -> list[str]:
+        """The end of what each wrote, those that are gone too; these are forgotten with it."""
+        workers, self._past = [*self._past, *self._workers], []
+        return [worker.read_log()[-_LOG:] for worker in workers]
+
+    def _end(self, workers: list[Worker]) -> None:
+        for worker in workers:
+            worker.end()
+        self._past += workers

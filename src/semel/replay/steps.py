@@ -64,7 +64,7 @@ def paused_at(bench: Bench, trial: Trial, point: Point) -> tuple[int, Sent, Even
 @contextmanager
 def woken(bench: Bench, paused: Event) -> Iterator[None]:
     """Wakes the process at the end of the block, whatever happened."""
-    worker = bench.worker_of(paused.pid)
+    worker = bench.crew.worker_of(paused.pid)
     try:
         yield
     finally:
