@@ -6,18 +6,22 @@ import json
 import re
 from html.parser import HTMLParser
 from io import StringIO
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
 from tests.replay.runs import HOSTILE, after, before, check_of, hostile, run_of
 
+from semel.replay.events import Event
 from semel.replay.report.as_json import as_json, as_plain
 from semel.replay.report.html import as_html
 from semel.replay.report.junit import as_junit
 from semel.replay.report.terminal import print_run
 from semel.replay.report.wording import counted_words, expected_words, lease_words, outcome, record_words
-from semel.replay.results import CodeRun, Evidence, Expected, Record, Run, Verdict
+from semel.replay.results import CheckResult, CodeRun, Evidence, Expected, Record, Run, Verdict
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "replay.md"
 
 
 def terminal(run: Run, width: int = 200) -> str:
@@ -164,6 +168,14 @@ def test_json_has_a_stable_shape() -> None:
     assert check["verdict"] == "fails"
     assert check["evidence"]["events"][0]["point"] == "begin"
     assert as_plain(hostile())["name"] == HOSTILE
+
+
+def test_the_page_of_documents_names_every_field() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    shape = text[text.index("{holds, outcome") : text.index("`effects` has a number")]
+    named = set(re.findall(r"\w+", shape))
+    for part in (Run, CodeRun, CheckResult, Expected, Evidence, Record, Event):
+        assert set(part.__struct_fields__) - {"took"} <= named, part.__name__
 
 
 class Page(HTMLParser):

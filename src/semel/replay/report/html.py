@@ -149,6 +149,10 @@ def _beside(check: CheckResult) -> Markup:
             f"killed at {', '.join(dict.fromkeys(evidence.killed_at))}"
             + (f" (exit {exits})" if exits else "")
         )
+    if evidence.midway is not None:
+        parts.append(f"the record inside the effect: {evidence.midway}")
+    if evidence.answer is not None:
+        parts.append(f"the delivery ended: {evidence.answer}")
     if evidence.redelivered_by:
         parts.append(f"delivered again by {evidence.redelivered_by}")
     if evidence.control is not None:
