@@ -10,7 +10,8 @@ Gem::Specification.new do |spec|
   spec.authors = ["The authors of semel"]
   spec.license = "Apache-2.0"
   spec.required_ruby_version = ">= 3.1"
-  # The statements under lib/semel/sql are copies, made by build.sh; in the repository they are read where they are.
+  # The statements under lib/semel/sql and lib/semel/faults.rb are copies, made by build.sh; in the repository they are read
+  # where they are.
   spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.{rb,sql}", "README.md", "LICENSE"] }
   spec.require_paths = ["lib"]
   spec.metadata = { "rubygems_mfa_required" => "true" }

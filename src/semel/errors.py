@@ -6,6 +6,7 @@ Each carries a stable ``code`` and says three things: what happened, what the da
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import ClassVar
 
@@ -256,3 +257,22 @@ class MessageUnfit(MessageRefused):
     """A message that never fits: no task or topic for its kind, arguments that the target cannot carry, too large."""
 
     code = "message-unfit"
+
+
+class WorkerDidNotStart(SemelError):
+    """A replay's worker ended, or did not get ready; nothing was sent, and nothing of it is left running."""
+
+    code = "worker-did-not-start"
+
+    def __init__(self, command: Sequence[str], log: str) -> None:
+        super().__init__(
+            f"The worker did not start: {' '.join(command)}",
+            holds="No message was sent to it.",
+            remedy=f"The end of its log:\n{log.strip() or '(empty)'}",
+        )
+
+
+class NotStaging(SemelError):
+    """A replay would write to a database or broker that nobody declared as staging, or that holds other traffic."""
+
+    code = "not-staging"

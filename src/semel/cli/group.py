@@ -28,6 +28,16 @@ class SemelGroup(TyperGroup):
             raise typer.Exit(code) from None
 
 
+class DefaultGroup(TyperGroup):
+    """A group whose first command is meant where none is named: ``semel replay FILE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What is no command's name, and asks for no help, is the first command's."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
+
+
 def explain(error: Exception) -> int | None:
     """Print what an error says to people; answers the exit code, None where it is not one to be explained."""
     from semel.errors import SemelError
@@ -70,11 +80,13 @@ def exit_code(error: Exception) -> int:
         ConfigurationError,
         DatabaseUnreachable,
         EmbeddedServerError,
+        NotStaging,
         UnknownKind,
+        WorkerDidNotStart,
     )
 
-    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError):
+    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError | WorkerDidNotStart):
         return UNREACHABLE
-    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind):
+    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind | NotStaging):
         return USAGE
     return NOT_SO

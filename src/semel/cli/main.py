@@ -20,11 +20,13 @@ from semel.cli import (
     operations,
     passed_on,
     relay,
+    replay,
+    replay_init,
     reports,
     sqs,
     worker,
 )
-from semel.cli.group import SemelGroup
+from semel.cli.group import DefaultGroup, SemelGroup
 
 HELP = """Background jobs on your PostgreSQL, stored in the transaction that caused them.
 
@@ -65,6 +67,7 @@ def build() -> typer.Typer:
     root.add_typer(_operations(), name="operations")
     root.add_typer(_database(), name="db")
     root.add_typer(_sqs(), name="sqs")
+    root.add_typer(_replay(), name="replay")
     for name in ("demo", "bench"):
         _add(root, getattr(passed_on, name), add_help_option=False, context_settings=dict(PASSED_ON))
     return root
@@ -142,6 +145,20 @@ def _sqs() -> typer.Typer:
     )
     group.callback()(lambda: None)  # a group with one command stays a group
     _add(group, sqs.worker)
+    return group
+
+
+def _replay() -> typer.Typer:
+    group = typer.Typer(
+        cls=DefaultGroup,
+        help="Deliver a job's messages again, kill its workers, and count its effects.\n\n"
+        "semel replay DESCRIPTION is short for semel replay run DESCRIPTION.\n\n"
+        "Example: semel replay replay-charge.toml",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    _add(group, replay.run, cls=replay.RunCommand)
+    _add(group, replay_init.init)
     return group
 
 

@@ -95,6 +95,13 @@ def moment(instant: datetime | None, now: datetime) -> str:
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on stderr for work that reports (done, total); None where nobody watches."""
+    with named_progress_bar(quiet=quiet) as advance:
+        yield None if advance is None else lambda done, total: advance(label, done, total)
+
+
+@contextmanager
+def named_progress_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar on stderr for work in parts, which reports (part, done, total); None where nobody watches."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -103,5 +110,5 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(label, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+        task = shown.add_task("", total=None)
+        yield lambda part, done, total: shown.update(task, description=part, completed=done, total=total)

@@ -91,6 +91,16 @@ class Place:
         """Of the database that has the records."""
         return self._own.dialect
 
+    @property
+    def schema(self) -> str:
+        """Of the records' tables, where the database has schemas."""
+        return self._catalogue.schema
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether `ask` works: with an async engine, only `ask_async` does."""
+        return self._own.is_sync
+
     def ask(self, operation: Operation[Any]) -> Any:
         """Run one of the guard's operations on a connection of its own. Safe to repeat: each is fenced by its token."""
         inside = self.inside.get()

@@ -17,6 +17,8 @@ from semel.errors import ConfigurationError
 SCHEMA_VERSION = 3
 """The newest schema version that this code was written for."""
 
+_BY_DIALECT = ("guard", "replay")
+"""Folders with one folder a dialect."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _SHARED = re.compile(r"\{([a-z_]+/[a-z_]+)\}")
 _TOKENS = re.compile(
@@ -106,7 +108,8 @@ class Catalogue:
         return found
 
     def _path(self, name: str) -> str:
-        return name.replace("guard/", f"guard/{self.dialect}/", 1) if name.startswith("guard/") else name
+        folder, _, rest = name.partition("/")
+        return f"{folder}/{self.dialect}/{rest}" if folder in _BY_DIALECT else name
 
     def fill(self, raw: str, **literals: str) -> str:
         """``raw`` with what it shares, the schema and the literals put in."""

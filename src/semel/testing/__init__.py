@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from semel.testing.jobs import JobRow
     from semel.testing.outcomes import AttemptFailed, AttemptOutcome, Outcome
     from semel.testing.pointing import pointed_to
+    from semel.testing.replay import replay_tests
     from semel.testing.running import InlineWorker, arun_inline, run_inline
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "inside_transaction",
     "pointed_to",
     "refute_enqueued",
+    "replay_tests",
     "run_inline",
 ]
 
@@ -69,6 +71,7 @@ _MODULES: Final = MappingProxyType(
         "jobs": ("JobRow",),
         "outcomes": ("AttemptFailed", "AttemptOutcome", "Outcome"),
         "pointing": ("pointed_to",),
+        "replay": ("replay_tests",),
         "running": ("InlineWorker", "arun_inline", "run_inline"),
     }
 )

@@ -15,16 +15,23 @@ import pytest
 if TYPE_CHECKING:
     from semel.errors import SemelError
     from semel.queue.app import App
+    from semel.replay.results import Run
     from semel.testing.databases import Prepare, TestDatabases
+    from semel.testing.replay import Runs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What to do where tests need a PostgreSQL and there is none."""
+    """What to do where tests need a PostgreSQL and there is none; how replays are done."""
     parser.addini(
         "semel_missing_server",
         help="tests that need a PostgreSQL where there is none: fail (the default) or skip",
         default="fail",
     )
+    group = parser.getgroup("semel")
+    group.addoption(
+        "--semel-replay-rounds", type=int, metavar="N", help="rounds of two workers at once, in replays"
+    )
+    group.addoption("--semel-replay-html", metavar="DIR", help="where replays write their pages [replays]")
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +100,27 @@ def semel_app(semel_database_url: str) -> Iterator[Callable[..., App]]:
             return stack.enter_context(pointed_to(app, semel_database_url))
 
         yield place
+
+
+@pytest.fixture(scope="session")
+def semel_replays(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """The runs behind `semel.testing.replay_tests`, each done once in a session."""
+    from semel.testing.replay import open_runs
+
+    return open_runs(pytestconfig, tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def semel_replay(semel_replays: Runs) -> Callable[..., Run]:
+    """``semel_replay(description, rounds=…, code={"before": …, "after": …}).holds``: replays a job, as ``semel replay`` does.
+
+    The description is a file, ``module:attribute`` or a `semel.replay.Description`.
+    """
+    from functools import partial
+
+    from semel.testing.replay import replay_now
+
+    return partial(replay_now, semel_replays)
 
 
 def _give_up(config: pytest.Config, error: SemelError) -> NoReturn:

@@ -1,0 +1,1 @@
+"""A market place that pays its sellers."""

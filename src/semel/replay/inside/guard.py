@@ -1,0 +1,134 @@
+"""Reads a guarded function's declaration and its records, where the guarded function is."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+from semel.core.durations import to_timedelta
+from semel.core.effects import AcceptDuplicate, promise
+from semel.core.operation_report import OperationFilter
+from semel.guard.declaration import Arguments
+from semel.guard.delivery import lookup_of
+from semel.guard.guarded import Guarded
+from semel.operate import held
+from semel.replay.inside.lines import Answers, load, serve
+from semel.store.guard_replay import end_lease
+from semel.store.guard_views import list_operations
+from semel.store.own_connections import open_own
+from semel.store.statement import Operation
+
+_LEADS_ON = ("semel_guarded", "guard", "function", "handler", "run", "__wrapped__")
+"""Attributes under which tasks, jobs and consumers have the guarded function."""
+
+
+_WHO = "semel replay"
+_WHY = "its worker was killed on entry to the effect, by this replay"
+
+
+class GuardedCode:
+    """One guarded function of the user's."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @cached_property
+    def _guarded(self) -> Guarded[..., Any]:
+        """Loaded at the first question, whose answer can be why not."""
+        return find_guarded(load(self._name), self._name)
+
+    def describe(self, told: dict[str, Any]) -> dict[str, Any]:
+        """The declaration, for the expectations and the report."""
+        declaration, place = self._guarded.declaration, self._guarded.place
+        effect = declaration.effect
+        promised = promise(effect)
+        return {
+            "job_type": declaration.job_type,
+            "policy": effect.name,
+            "words": (
+                f"{type(effect).__name__}: never more than {promised.never_more_than}; completed means "
+                f"{promised.completed_means}; a stale claim is {promised.stale}."
+            ),
+            "extra": effect.extra if isinstance(effect, AcceptDuplicate) else 0,
+            "explicit": declaration.acting == "explicit",
+            "lease": declaration.lease / timedelta(seconds=1),
+            "dialect": place.dialect,
+            "target": place.target if isinstance(place.target, str) else None,
+            "schema": place.schema,
+            "is_sync": place.is_sync,
+        }
+
+    def record(self, told: dict[str, Any]) -> dict[str, Any]:
+        """The operation's record: how many there are, and the newest one's state."""
+        wanted = OperationFilter(job_type=self._guarded.declaration.job_type, key=self._digest(told))
+        page = self._ask(list_operations(wanted))
+        if not page.operations:
+            return {"count": 0, "state": "none"}
+        newest = page.operations[0]
+        return {
+            "count": len(page.operations),
+            "state": " ".join(filter(None, (newest.state, newest.outcome))),
+            "claim_age": (page.as_of - newest.claimed_at).total_seconds(),
+            "lease": (newest.lease_until - newest.claimed_at).total_seconds(),
+        }
+
+    def redo(self, told: dict[str, Any]) -> bool:
+        """A person's decision, on what the record shows now; whether the message comes again by itself."""
+        place = self._guarded.place
+        wanted = OperationFilter(job_type=self._guarded.declaration.job_type, key=self._digest(told))
+        shown = self._ask(list_operations(wanted)).operations[0]
+        own = open_own(place.target, schema=place.schema)
+        try:
+            with own.session() as session:
+                resolved = held.redo(session, shown.id, shown.claim, _WHO, _WHY, seen_revision=shown.revision)
+        finally:
+            own.close()
+        return bool(resolved.sent)
+
+    def end_lease(self, told: dict[str, Any]) -> None:
+        """Let the operation's claim be an old one, past a look-up's settle time."""
+        declaration = self._guarded.declaration
+        lookup = lookup_of(declaration)
+        settle = timedelta(0) if lookup is None else to_timedelta(lookup.settle, name="settle")
+        before = settle + timedelta(milliseconds=1)
+        self._ask(end_lease(declaration.job_type, self._digest(told), before.total_seconds()))
+
+    def _digest(self, told: dict[str, Any]) -> str:
+        arguments = Arguments(self._guarded.signature, (), told["message"])
+        return self._guarded.declaration.compute_key(arguments).digest
+
+    def _ask(self, operation: Operation[Any]) -> Any:
+        place = self._guarded.place
+        if place.is_sync:
+            return place.ask(operation)
+        return asyncio.run(place.ask_async(operation))
+
+
+def find_guarded(found: Any, name: str) -> Guarded[..., Any]:
+    """The guarded function that this is, or leads to. Raises LookupError."""
+    look_at: list[Any] = [found]
+    seen: set[int] = set()
+    while look_at:
+        each = look_at.pop(0)
+        if isinstance(each, Guarded):
+            return each
+        if id(each) in seen or len(seen) > 50:
+            continue
+        seen.add(id(each))
+        look_at += [getattr(each, lead) for lead in _LEADS_ON if getattr(each, lead, None) is not None]
+    raise LookupError(f"{name} is not guarded by semel: nothing there was made by once.operation(…)")
+
+
+def main() -> None:
+    def make() -> Answers:
+        code = GuardedCode(sys.argv[1])
+        return {each: getattr(code, each) for each in ("describe", "record", "redo", "end_lease")}
+
+    serve(make)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Workers as processes: started in groups of their own, killed by SIGKILL, never by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from semel.errors import WorkerDidNotStart
+
+Victim = Literal["child", "parent", "group"]
+_LOOK = 0.01
+
+
+@dataclass
+class Worker:
+    """A worker that was started, and its log."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def read_log(self) -> str:
+        """Its output so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+    def is_alive(self) -> bool:
+        """Whether its first process still runs."""
+        return self.process.poll() is None
+
+    def kill(self, victim: Victim, pid: int, *, patience: float = 20.0) -> int | None:
+        """SIGKILL the process that runs the job, its parent, or all of them; the exit code seen (None: not our child)."""
+        known = pid > 0  # 0 and below mean whole groups of processes, replay's own among them
+        if victim == "group":
+            self.kill_all()
+        else:
+            _kill(pid if victim == "child" and known else self.pid)
+        if victim != "parent" and known and pid != self.pid:
+            _wait_gone(pid, patience)
+        if victim == "child" and known and pid != self.pid:
+            return None
+        return self.process.wait(patience)
+
+    def wake(self) -> None:
+        """SIGCONT to whatever of it was stopped."""
+        for pid in (self.pid, *descendants(self.pid)):
+            _signal(pid, signal.SIGCONT)
+
+    def end(self) -> None:
+        """End all of it, whatever it does."""
+        self.kill_all()
+        self.process.wait(20)
+
+    def kill_all(self) -> None:
+        """SIGKILL to the process, its group, and what descends from it in groups of their own."""
+        below = descendants(self.pid)
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        for pid in below:
+            _kill(pid)
+
+
+def start_worker(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    directory: Path,
+    log: Path,
+    ready: Callable[[Worker], bool],
+    patience: float = 60.0,
+) -> Worker:
+    """Start one and wait until it is ready. Raises `WorkerDidNotStart`, with the end of its log; nothing is left running."""
+    with log.open("ab") as output:
+        try:
+            process = subprocess.Popen(  # noqa: S603  # the command is the description's
+                list(command),
+                env=dict(environment),
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WorkerDidNotStart(command, str(error)) from error
+    worker = Worker(process, log)
+    end = time.monotonic() + patience
+    while not ready(worker):
+        if not worker.is_alive() or time.monotonic() > end:
+            worker.end()
+            raise WorkerDidNotStart(command, worker.read_log()[-2000:])
+        time.sleep(_LOOK)
+    return worker
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below one, by ``/proc`` (by ``ps`` where there is none)."""
+    parents: dict[int, list[int]] = {}
+    for child, parent in _all_processes():
+        parents.setdefault(parent, []).append(child)
+    found, look_at = [], [pid]
+    while look_at:
+        below = parents.get(look_at.pop(), [])
+        found += below
+        look_at += below
+    return found
+
+
+def _all_processes() -> list[tuple[int, int]]:
+    if not Path("/proc/self/stat").exists():
+        shown = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=True)  # noqa: S607
+        return [(int(pid), int(parent)) for pid, parent in map(str.split, shown.stdout.splitlines())]
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = stat.read_text("utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        found.append((int(stat.parent.name), int(after_name[1])))
+    return found
+
+
+def _wait_gone(pid: int, patience: float) -> None:
+    """Wait until a process has ended; one that nobody has reaped yet has ended too."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            state = (
+                Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
+            )
+        except OSError:
+            return
+        if state in "ZX":
+            return
+        time.sleep(_LOOK)
+
+
+def _kill(pid: int) -> None:
+    _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,1 @@
+"""How messages reach a job, one module a queue."""

@@ -1,0 +1,2 @@
+-- Gives a table another name. Caller: store.constraints. Locks: the file, for writing.
+ALTER TABLE {table} RENAME TO {to}

@@ -1,0 +1,93 @@
+"""Replays as tests, in runs of pytest of their own: one run for all checks, whoever runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+from semel.testing import replay_tests
+
+test_replay = replay_tests("{name}.toml", only=("three-deliveries", "look-alikes", "changed"))
+"""
+
+
+@pytest.fixture
+def in_project(pytester: pytest.Pytester, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(project)
+    (project / "tests").mkdir()
+    return project
+
+
+def write(project: Path, name: str, text: str) -> Path:
+    path = project / "tests" / f"test_{name}.py"
+    path.write_text(text.format(name=name))
+    return path
+
+
+def expectations(project: Path) -> int:
+    return len(list(project.glob("*/expected-*.json")))
+
+
+def test_one_run_for_all_checks(pytester: pytest.Pytester, in_project: Path) -> None:
+    path = write(in_project, "charge", TESTS)
+    result = pytester.runpytest_subprocess(
+        str(path), "-v", "-rs", "--rootdir", str(in_project), "--semel-replay-html=pages"
+    )
+    result.assert_outcomes(passed=3, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_replay?three-deliveries? PASSED*",
+            "*test_replay?the-whole-run? PASSED*",
+            "*description has no changed*",
+        ]
+    )
+    assert expectations(in_project) == 1
+    assert len(list((in_project / "pages").glob("charge-*.html"))) == 1
+
+
+def test_what_fails_says_why_and_where_the_page_is(pytester: pytest.Pytester, in_project: Path) -> None:
+    path = write(in_project, "bare", TESTS)
+    result = pytester.runpytest_subprocess(str(path), "--rootdir", str(in_project))
+    result.assert_outcomes(passed=1, skipped=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "three-deliveries: fails.*",
+            "*expected exactly 1, counted 3",
+            "*had more than 1 effects*",
+            "The report: */replays/bare-*.html",
+        ]
+    )
+
+
+def test_processes_of_xdist_share_one_run(pytester: pytest.Pytester, in_project: Path) -> None:
+    path = write(in_project, "charge", TESTS)
+    result = pytester.runpytest_subprocess(str(path), "-n", "2", "--rootdir", str(in_project))
+    result.assert_outcomes(passed=3, skipped=1)
+    assert expectations(in_project) == 1
+
+
+def test_what_is_not_staging_fails_every_test_with_the_way_out(
+    pytester: pytest.Pytester, in_project: Path
+) -> None:
+    (in_project / ".semel" / "staging.toml").unlink()
+    path = write(in_project, "charge", TESTS)
+    result = pytester.runpytest_subprocess(str(path), "--rootdir", str(in_project))
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["*Not declared as staging*[[]not-staging[]]"])
+
+
+def test_the_fixture_answers_the_run(pytester: pytest.Pytester, in_project: Path) -> None:
+    text = """
+def test_it(semel_replay):
+    run = semel_replay("charge.toml", only=["two-at-once"])
+    assert run.holds
+    assert run.runs[0].checks[0].evidence.overlapping == 3
+"""
+    path = write(in_project, "charge", text)
+    result = pytester.runpytest_subprocess(str(path), "--rootdir", str(in_project), "--semel-replay-rounds=3")
+    result.assert_outcomes(passed=1)
+    assert expectations(in_project) == 1

@@ -1,0 +1,163 @@
+"""``semel replay``: what it prints and writes, and the exit code that a run stands for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from semel.cli.group import exit_code
+from semel.errors import NotStaging, WorkerDidNotStart
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_a_run_that_holds_is_reported_in_every_form(semel: Command, project: Path) -> None:
+    words = (
+        "--only",
+        "three",
+        "--only",
+        "look",
+        "--html",
+        "out/a.html",
+        "--junit",
+        "out/a.xml",
+        "--json",
+        "out/a.json",
+    )
+    done = semel("replay", "charge.toml", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✓ holds" in done.stdout
+    assert "Holds: 2 checks, all as expected." in done.stdout
+    assert (project / "out" / "a.html").read_text().startswith("<!doctype html>")
+    assert ElementTree.parse(project / "out" / "a.xml").getroot().get("tests") == "2"
+    read = json.loads((project / "out" / "a.json").read_text())
+    assert read["holds"] is True
+    assert [each["name"] for each in read["runs"][0]["checks"]] == ["three-deliveries", "look-alikes"]
+    written = list((project / "replays").glob("expected-charge-*.json"))
+    assert len(written) == 1
+    assert str(written[0].name) in read["expectations"]
+
+
+def test_an_effect_that_happens_twice_is_exit_code_1(semel: Command, project: Path) -> None:
+    done = semel("replay", "run", "bare.toml", "--only", "three-deliveries", "--json", "--seed", "7000")
+    assert done.returncode == 1, done.stdout + done.stderr
+    read = json.loads(done.stdout)
+    assert (read["holds"], read["seed"]) == (False, 7000)
+    assert read["runs"][0]["checks"][0]["verdict"] == "fails"
+    assert (project / "charges.txt").read_text().split() == ["7000"] * 3
+
+
+def test_what_is_not_staging_is_refused_and_can_be_declared(semel: Command, project: Path) -> None:
+    (project / ".semel" / "staging.toml").unlink()
+    done = semel("replay", "charge.toml", "--only", "three")
+    assert done.returncode == 2
+    assert "[not-staging]" in done.stderr
+    assert "semel replay charge.toml --staging" in done.stderr
+    assert not (project / "charges.txt").exists()
+    done = semel("replay", "charge.toml", "--staging")
+    assert done.returncode == 0, done.stderr
+    assert "function replayed_jobs:charge" in done.stdout
+    assert f"sqlite:///{project}/guard.db" in done.stdout
+    assert f"sqlite:///{project}/guard.db" in (project / ".semel" / "staging.toml").read_text()
+    assert not (project / "charges.txt").exists(), "nothing is run by it"
+
+
+def test_the_list_sends_nothing(semel: Command, project: Path) -> None:
+    done = semel("replay", "charge.toml", "--list")
+    assert done.returncode == 0, done.stderr
+    assert "skipped: the description has no changed" in done.stdout
+    shown = json.loads(semel("replay", "--list", "charge.toml", "--json").stdout)
+    assert shown["targets"]["function"] == "function replayed_jobs:charge"
+    assert shown["checks"][0]["name"] == "three-deliveries"
+    assert not (project / "charges.txt").exists()
+    assert not (project / "replays").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("absent.toml",), "There is no file absent.toml"),
+        (("charge.toml", "--only", "nothing"), "There is no check 'nothing'"),
+        (("charge.toml", "--code", "before=no-such"), "neither a folder nor a revision"),
+        (("charge.toml", "--code", "a", "--code", "b"), "no label"),
+        (("charge.toml", "--rounds", "0"), "--rounds"),
+        (("init", "nowhere"), "There is no nowhere"),
+        (("init", "provider.py"), "No job was found"),
+    ],
+)
+def test_wrong_usage(semel: Command, project: Path, words: tuple[str, ...], said: str) -> None:
+    done = semel("replay", *words)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_code_that_cannot_be_loaded_is_said(semel: Command, project: Path) -> None:
+    text = (project / "charge.toml").read_text()
+    (project / "wrong.toml").write_text(text.replace('"replayed_jobs:charge"', '"nowhere_at_all:charge"'))
+    done = semel("replay", "wrong.toml", "--list")
+    assert done.returncode == 2, done.stderr
+    assert "No module named 'nowhere_at_all'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_an_error_stands_for() -> None:
+    assert exit_code(WorkerDidNotStart(["celery"], "no broker")) == 3
+    assert exit_code(NotStaging("Not declared as staging: redis://r/0.")) == 2
+
+
+def test_json_takes_no_description_for_its_file(semel: Command, project: Path) -> None:
+    before = (project / "charge.toml").read_text()
+    done = semel("replay", "--list", "--json", "charge.toml")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["checks"]
+    assert (project / "charge.toml").read_text() == before
+
+
+def test_init_writes_what_can_be_run(semel: Command, project: Path) -> None:
+    done = semel("replay", "init")
+    assert done.returncode == 0, done.stderr
+    assert "Written: replay-charge.toml" in done.stdout
+    assert "replayed_jobs.py:7" in done.stdout
+    text = (project / "replay-charge.toml").read_text()
+    assert 'call = "provider.charge"' in text
+    assert 'operation = "replayed_jobs:charge"' in text
+    assert semel("replay", "replay-charge.toml", "--list").returncode == 0
+    assert "replay_tests" in (project / "tests" / "test_replay_charge.py").read_text()
+
+
+def test_init_never_writes_over_a_file(semel: Command, project: Path) -> None:
+    (project / "tests").mkdir()
+    (project / "tests" / "test_replay_charge.py").write_text("mine")
+    done = semel("replay", "init", ".")
+    assert done.returncode == 2
+    assert "tests/test_replay_charge.py is there already." in done.stderr
+    assert (project / "tests" / "test_replay_charge.py").read_text() == "mine"
+    assert not (project / "replay-charge.toml").exists()
+
+
+def test_init_lists_several_and_takes_one(semel: Command, project: Path) -> None:
+    (project / "tasks.py").write_text(
+        "from celery import Celery\nimport provider\napp = Celery()\n"
+        "@app.task\ndef pay(order_id): provider.charge(order_id)\n@app.task\ndef mail(user_id): ...\n"
+    )
+    done = semel("replay", "init", "--json")
+    assert [each["name"] for each in json.loads(done.stdout)["jobs"]] == ["charge", "tasks.pay", "tasks.mail"]
+    assert not list(project.glob("replay-*"))
+    assert semel("replay", "init", "--job", "absent").returncode == 2
+    done = semel("replay", "init", "--job", "pay")
+    assert done.returncode == 0, done.stderr
+    assert 'task = "tasks.pay"' in (project / "replay-pay.toml").read_text()
+
+
+def test_both_ways_to_say_it_have_help(semel: Command) -> None:
+    assert "replay init" in semel("replay", "init", "--help").stdout
+    assert "--only" in semel("replay", "run", "--help").stdout
+    group = semel("replay", "--help").stdout
+    assert "init" in group
+    assert "semel replay DESCRIPTION" in group

@@ -1,0 +1,137 @@
+"""Nothing is left of a run, whatever ended it; and what goes wrong in one check is that check's verdict alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from tests.replay.judging import JOBS, describe, run_replay
+from tests.support.waiting import until
+
+from semel.replay import scenarios, version
+from semel.replay.results import Verdict
+from semel.store.constraints import KEPT
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def pids(folder: Path) -> set[int]:
+    """Every process that reported to the run's journal."""
+    journal = folder / "out" / "logs" / "code" / "journal.jsonl"
+    lines = journal.read_text("utf-8").splitlines() if journal.exists() else []
+    return {int(json.loads(line)["pid"]) for line in lines}
+
+
+def state_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return "gone"
+
+
+def is_gone(pid: int) -> bool:
+    return state_of(pid) in ("gone", "Z", "X")
+
+
+def sockets() -> set[Path]:
+    return set(Path("/tmp").glob("semel-*/room"))
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+@contextmanager
+def running(folder: Path, target: Path, *only: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A replay in a process of its own, in this folder."""
+    process = subprocess.Popen(
+        [sys.executable, str(JOBS / "killed_replay.py"), *only],
+        cwd=folder,
+        env={**os.environ, "TARGET": str(target)},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(20)
+
+
+def test_nothing_is_left_of_a_run(folder: Path, sqlite: Path) -> None:
+    before = sockets()
+    with running(folder, sqlite, "three", "paused", "constraint") as process:
+        until(lambda: sockets() - before, "the control room is open")
+        made = sockets() - before
+        assert process.wait(120) == 0
+
+    assert not made & sockets()
+    assert all(is_gone(pid) for pid in pids(folder)), pids(folder)
+    assert tables(sqlite) >= {"semel_operations"}
+    assert "semel_operations" + KEPT not in tables(sqlite)
+
+
+def test_a_run_that_is_killed_without_the_constraint_is_mended_by_the_next(
+    folder: Path, sqlite: Path
+) -> None:
+    with running(folder, sqlite, "constraint") as process:
+        until(lambda: "semel_operations" + KEPT in tables(sqlite), "the table is put aside")
+        until(lambda: pids(folder), "a worker reports")
+        process.send_signal(signal.SIGKILL)
+        process.wait(20)
+
+    assert "semel_operations" + KEPT in tables(sqlite), "it was killed in the middle"
+    until(lambda: all(is_gone(pid) for pid in pids(folder)), "the workers have ended by themselves")
+    seen = run_replay(
+        folder, describe("guarded:charge", target=sqlite), only=("two-at-once", "constraint"), constraint=True
+    )
+    assert seen.holds == {"two-at-once", "constraint", "without-constraint"}, seen.told()
+    assert "semel_operations" + KEPT not in tables(sqlite)
+
+
+def test_who_was_stopped_does_not_outlive_the_run(folder: Path, sqlite: Path) -> None:
+    with running(folder, sqlite, "paused") as process:
+        until(lambda: any(state_of(pid) == "T" for pid in pids(folder)), "a worker has stopped itself")
+        process.send_signal(signal.SIGKILL)
+        process.wait(20)
+
+    until(lambda: all(is_gone(pid) for pid in pids(folder)), "all have ended, those that slept too")
+
+
+@pytest.mark.parametrize("breaks", ["on its way", "afterwards"])
+def test_an_exception_in_one_check_is_its_verdict_and_the_others_go_on(
+    breaks: str, folder: Path, sqlite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {
+        "on its way": lambda bench, trial: 1 / 0,
+        "afterwards": lambda bench, trial: [-1],
+    }[breaks]
+    monkeypatch.setattr(version, "SCENARIOS", {**scenarios.SCENARIOS, "three-deliveries": broken})
+
+    seen = run_replay(folder, describe("guarded:charge", target=sqlite), only=("three", "look-alikes"))
+
+    assert seen.check("three-deliveries").verdict is Verdict.VACUOUS
+    assert re.search(
+        "it was not done to its end: (ZeroDivisionError|KeyError)", seen.reasons("three-deliveries")
+    )
+    assert seen.check("look-alikes").verdict is Verdict.HOLDS
+
+
+def test_a_worker_that_does_not_start_is_a_verdict_too(folder: Path, sqlite: Path) -> None:
+    description = describe("no_such_module:charge", guarded=False)
+
+    seen = run_replay(folder, description, only=("three",))
+
+    assert seen.vacuous == {"three-deliveries"}
+    assert "WorkerDidNotStart" in seen.reasons("three-deliveries")
+    assert "no_such_module" in "".join(seen.check("three-deliveries").evidence.logs) + seen.reasons(
+        "three-deliveries"
+    )
