@@ -133,6 +133,7 @@ def _declare_guarded(
         timeout=limit,
         retry=GuardedPolicy(retry, max_attempts),
         guarded=True,
+        guard=guarded,
         payload_limit=settings.payload_limit,
         database=database,
     )

@@ -12,6 +12,7 @@ from semel.core.durations import Duration
 from semel.core.job import Enqueued, JobOptions, NewJob, check_name
 from semel.core.retry import Policy
 from semel.errors import ConfigurationError
+from semel.guard.guarded import Guarded
 from semel.queue.sending import asend_many, asend_one, send_many, send_one
 from semel.store.pools import Database
 
@@ -52,6 +53,8 @@ class Job(Generic[P, R]):
     payload_limit: int
     guarded: bool = False
     """Declared with ``once=``."""
+    guard: Guarded[..., Any] | None = field(default=None, repr=False)
+    """What guards it, where it is."""
     relayed: bool = False
     """It is forwarded to another queue, and its function never runs here."""
     database: Database = field(repr=False)
