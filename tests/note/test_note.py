@@ -247,6 +247,15 @@ def test_what_users_write_is_never_markup() -> None:
     assert "| `` a\\|b `c` </code>" in markdown
 
 
+def test_plain_text_is_no_markup_of_html_either() -> None:
+    page = Page(
+        "a < b & <i>", Origin(target="x:y").to_line(), (Section("<s>", (Items(("<script>1</script>",)),)),)
+    )
+    shown = to_html(page)
+    assert not re.search("<i>|<s>|<script>", shown)
+    assert shown.count("a &lt; b &amp; &lt;i&gt;") == 2, "in the title and the heading"
+
+
 def test_a_page_of_html_loads_nothing(shop: ModuleType) -> None:
     shown = to_html(write_note(Origin(target="shop:mail"), shop.mail))
     assert not re.search(r"(src|href)=|url\(|@import|<script", shown)

@@ -76,7 +76,7 @@ def _keep_until(subject: Subject, retention: Retention) -> timedelta | None:
 
 
 def _intro(subject: Subject, origin: Origin) -> tuple[Block, ...]:
-    doc = (inspect.getdoc(subject.guarded.function) or "").partition("\n")[0]
+    doc = (inspect.getdoc(subject.guarded.function) or "").partition("\n")[0].rstrip(".")
     about = f" Its own words: {code(doc)}." if doc else ""
     return (
         Paragraph(

@@ -17,6 +17,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin: 1.6rem 0 .4rem; border-bottom: 1px solid #8884; }
 code { font: 13px/1.4 ui-monospace, monospace; background: #8882; padding: .1em .3em; border-radius: 3px;
        overflow-wrap: anywhere; }
+h1 code { font-size: inherit; }
 table { border-collapse: collapse; margin: .6rem 0; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border: 1px solid #8886; }
 th { background: #8881; }
