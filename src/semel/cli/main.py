@@ -13,10 +13,12 @@ from semel.cli import (
     database,
     doctor,
     enqueue,
+    fit,
     held,
     jobs,
     many,
     migrations,
+    note,
     operations,
     passed_on,
     relay,
@@ -59,8 +61,9 @@ def build() -> typer.Typer:
     root.callback()(_root)
     work: list[Callable[..., None]] = [worker.worker, relay.relay, enqueue.enqueue]
     look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules, doctor.doctor]
+    proof: list[Callable[..., None]] = [fit.fit, note.note]
     act: list[Callable[..., None]] = [many.retry, many.purge, migrations.migrate, migrations.migration]
-    for command in work + look + act:
+    for command in work + look + proof + act:
         _add(root, command)
     root.add_typer(_job(), name="job")
     root.add_typer(_held(), name="held")

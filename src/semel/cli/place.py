@@ -65,7 +65,7 @@ def load(name: str, kind: type[Kind], shown: str) -> Kind:
     found: object = _import(module_name)
     for part in attribute.split("."):
         found = getattr(found, part, None)
-    if not isinstance(found, kind):
+    if found is None or not isinstance(found, kind):
         what = "is not there" if found is None else f"is a {type(found).__name__}, not a {shown}"
         raise ConfigurationError(
             f"{attribute} of {module_name} {what}.", remedy=f"Check {module_name}, or name another attribute."

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from semel.doctor import words
 from semel.doctor.finding import Finding, Severity
-
-
-class Words(NamedTuple):
-    """How bad it is, what can happen, what to do."""
-
-    severity: Severity
-    happened: str
-    mend: str
-
+from semel.doctor.words import Words
 
 _ERROR, _WARNING, _NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 WORDS: Final[Mapping[str, Words]] = MappingProxyType(
@@ -133,5 +126,4 @@ WORDS: Final[Mapping[str, Words]] = MappingProxyType(
 
 def find(code: str, subject: str, figure: str) -> Finding:
     """A finding, in its words."""
-    severity, happened, mend = WORDS[code]
-    return Finding(code=code, severity=severity, subject=subject, figure=figure, happened=happened, mend=mend)
+    return words.find(WORDS, code, subject, figure)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from semel.testing.guarding import inside_transaction
     from semel.testing.inlining import InlineRecord, inline
     from semel.testing.jobs import JobRow
+    from semel.testing.notes import assert_note_is_current
     from semel.testing.outcomes import AttemptFailed, AttemptOutcome, Outcome
     from semel.testing.pointing import pointed_to
     from semel.testing.replay import replay_tests
@@ -44,6 +45,7 @@ __all__ = [
     "arefute_enqueued",
     "arun_inline",
     "assert_enqueued",
+    "assert_note_is_current",
     "drain",
     "enqueued",
     "inline",
@@ -69,6 +71,7 @@ _MODULES: Final = MappingProxyType(
         "guarding": ("inside_transaction",),
         "inlining": ("InlineRecord", "inline"),
         "jobs": ("JobRow",),
+        "notes": ("assert_note_is_current",),
         "outcomes": ("AttemptFailed", "AttemptOutcome", "Outcome"),
         "pointing": ("pointed_to",),
         "replay": ("replay_tests",),

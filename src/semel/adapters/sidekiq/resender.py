@@ -22,7 +22,7 @@ class SidekiqResender:
     adapter = ADAPTER
 
     def __init__(self, redis: Any, *, namespace: str | None = None) -> None:
-        self._redis = _connect(redis) if isinstance(redis, str) else redis
+        self._redis = connect_redis(redis) if isinstance(redis, str) else redis
         self._namespace = namespace
 
     def send(self, message: Mapping[str, Any], *, who: str, why: str) -> str:
@@ -38,7 +38,8 @@ class SidekiqResender:
         return f"Job {job['jid']} is in the queue {job['queue']} of Sidekiq again."
 
 
-def _connect(url: str) -> Any:
+def connect_redis(url: str) -> Any:
+    """A client of redis-py; nothing is connected to yet. Raises ConfigurationError."""
     try:
         from redis import Redis
     except ImportError as error:

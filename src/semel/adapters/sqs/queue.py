@@ -48,6 +48,11 @@ class Queue:
         self._settings: QueueSettings | None = None
 
     @property
+    def given(self) -> str:
+        """The URL or the name that it was made with."""
+        return self._given
+
+    @property
     def client(self) -> SqsClient:
         """As given, else made when it is first needed."""
         with self._lock:

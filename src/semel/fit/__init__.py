@@ -1,0 +1,1 @@
+"""The questions that tell whether a job can be made safe, and the reasons to stop."""
