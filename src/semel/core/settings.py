@@ -21,6 +21,9 @@ class Settings:
     concurrency: int = 20
     stop_grace: timedelta = timedelta(seconds=30)
     poll: timedelta = timedelta(seconds=1)
+    """How often an idle worker looks where it cannot hear of new jobs, such as behind a pooler."""
+    quiet_poll: timedelta = timedelta(seconds=10)
+    """How often it looks where it hears of them; at most a sixth of the lease."""
     keep_done: timedelta = timedelta(days=3)
     """For done and cancelled jobs; whole days, since the history ends a day at a time."""
     keep_failed: timedelta = timedelta(days=30)

@@ -49,6 +49,7 @@ class SettingsOverrides(TypedDict, total=False):
     concurrency: int
     stop_grace: Duration
     poll: Duration
+    quiet_poll: Duration
     keep_done: Duration
     keep_failed: Duration
     keep_ticks: Duration

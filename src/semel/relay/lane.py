@@ -21,6 +21,7 @@ from semel.relay.forwarding import Forwarding
 from semel.relay.in_order import InOrder
 from semel.relay.route import Route
 from semel.store.jobs import find_lag
+from semel.store.sleep import Serves
 
 logger = logging.getLogger("semel.relay")
 
@@ -71,6 +72,7 @@ class Lane(EmbeddedWorker):
             self.settings,
             slots,
             connect,
+            serves=Serves((self.queue,)),
             takes=InOrder(self.queue).takes,
             make_board=self._make_board,
             make_starter=self._make_starter,

@@ -14,7 +14,7 @@ from importlib import resources
 
 from semel.errors import ConfigurationError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The newest schema version that this code was written for."""
 
 _BY_DIALECT = ("guard", "replay")

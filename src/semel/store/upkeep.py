@@ -63,6 +63,11 @@ def purge_progress() -> Operation[int]:
     return _count("purge_progress", {})
 
 
+def purge_sleepers() -> Operation[int]:
+    """Delete the notes of children that are gone."""
+    return _count("purge_sleepers", {})
+
+
 def find_stuck(*, age: timedelta) -> Operation[tuple[Stuck, ...]]:
     """The queues in which jobs have been due, or their lease over, for longer than ``age``."""
 

@@ -18,7 +18,7 @@ import msgspec
 from semel.core.settings import Settings
 from semel.errors import ConfigurationError, DatabaseUnreachable, EmbeddedServerError, SemelError
 from semel.queue.app import App
-from semel.queue.worker.engine import Engine, takes_for
+from semel.queue.worker.engine import Engine, serves_for
 from semel.queue.worker.logs import configure_logging
 from semel.queue.worker.messages import Broken, Channel, Go, Hello, Idle, Numbers, SchedulePlan, Stop
 from semel.queue.worker.slots import SlotTable
@@ -91,7 +91,7 @@ class _Child:
             settings,
             self.slots,
             connect,
-            takes=takes_for(app, self.options.queues),
+            serves=serves_for(app, self.options.queues),
             location=self.options.application,
         )
         loop = asyncio.get_running_loop()

@@ -15,8 +15,10 @@ from semel.errors import DatabaseUnreachable, RetryTransaction
 from semel.queue.worker.board import Board, Ending
 from semel.queue.worker.links import Link
 from semel.queue.worker.outcomes import log_ended_by_claim
+from semel.queue.worker.sleeping import Sleeping
 from semel.queue.worker.starter import Starter
 from semel.store.jobs import Claims, claim
+from semel.store.sleep import Serves
 from semel.store.statement import Operation
 
 logger = logging.getLogger("semel.worker")
@@ -27,6 +29,9 @@ _AHEAD = 0.1
 _MOST_BYTES = 16 * 1024 * 1024
 """Of payloads in one claim, by the size seen so far."""
 
+_PAUSE = 0.005
+"""Seconds until the next look, where the last one found less than there was room for."""
+
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 5.0
 
@@ -34,8 +39,8 @@ Take = Callable[[int, int, Settings], Operation[Claims] | None]
 """A claim to run: for this worker number, so many at most, with the settings' lease. None: there is nothing to ask."""
 
 
-def take_from(queues: Sequence[str] | None, without: frozenset[str] = frozenset()) -> Take:
-    """Claims any due job of these queues (None: of every queue), but never of those ``without``."""
+def take_from(serves: Serves) -> Take:
+    """Claims any due job of what it serves."""
 
     def take(worker: int, limit: int, settings: Settings) -> Operation[Claims]:
         return claim(
@@ -43,8 +48,8 @@ def take_from(queues: Sequence[str] | None, without: frozenset[str] = frozenset(
             limit=limit,
             lease=settings.lease,
             max_crashes=settings.max_crashes,
-            queues=queues,
-            without=without,
+            queues=serves.queues,
+            without=serves.without,
         )
 
     return take
@@ -60,6 +65,7 @@ class Claiming:
         attempts: Starter,
         settings: Settings,
         takes: Sequence[Take],
+        serves: Serves,
     ) -> None:
         self.link = link
         self.board = board
@@ -69,7 +75,8 @@ class Claiming:
         self.worker = draw_worker()
         self.stopping = False
         self.idle = asyncio.Event()
-        self._wake = asyncio.Event()
+        self._sleeping = Sleeping(link, serves, settings)
+        self._wake = self._sleeping.heard
         self._wait = _FIRST_WAIT
         self._asked = 0
         self._careful = False
@@ -85,13 +92,11 @@ class Claiming:
                 continue
             self._wake.clear()
             try:
-                full = await self._claim(wanted)
+                await self._look(wanted)
             except (DatabaseUnreachable, RetryTransaction) as error:
                 await self._recover(error)
                 continue
             self._wait = _FIRST_WAIT
-            if not full:
-                await self._until_next_look()
 
     def stop(self) -> None:
         """Claim nothing more; a claim that is under way is answered first, and given back."""
@@ -105,6 +110,11 @@ class Claiming:
             self._asked += 1
             self.idle.clear()
         self._wake.set()
+
+    def look_if_empty(self) -> None:
+        """Look once more where nothing is held any more: only then does a look that finds nothing mean `idle`."""
+        if self.board.empty and not self.idle.is_set():
+            self._wake.set()
 
     def look_in(self, seconds: float) -> None:
         """Look again after so long, where that is sooner than the next poll: a retry of this child's is due then."""
@@ -138,8 +148,18 @@ class Claiming:
             run_time = max(run_time, time.monotonic() - (newest.started or 0.0))
         return int(min(self.settings.prefetch, self.attempts.concurrency * _AHEAD / run_time))
 
-    async def _claim(self, wanted: int) -> bool:
-        """Run each claim once, while there is room; answers whether there may be more due."""
+    async def _look(self, wanted: int) -> None:
+        """Claim; where that was all, wait a moment for more; where there was nothing, until there is a reason to look."""
+        count, more = await self._claim(wanted)
+        if count:
+            await self._sleeping.work()
+            if not more and not self.stopping:
+                await asyncio.sleep(_PAUSE)
+        elif not self.stopping:
+            await self._sleeping.rest()
+
+    async def _claim(self, wanted: int) -> tuple[int, bool]:
+        """Run each claim once, while there is room; answers how many it took, and whether there may be more due."""
         asked = self._asked
         quiet = self.board.empty  # else a job that is settled meanwhile may be due again, unseen by this look
         count, more = 0, False
@@ -155,7 +175,7 @@ class Claiming:
             self.idle.clear()
         elif quiet and self.board.empty and asked == self._asked:
             self.idle.set()
-        return more
+        return count, more
 
     def _hold(self, found: Claims, claimed: float) -> None:
         for job in found.ended:
@@ -192,12 +212,6 @@ class Claiming:
         self.board.changed.clear()
         if self._wanted() < 1 and not self.stopping:
             await self.board.changed.wait()
-
-    async def _until_next_look(self) -> None:
-        poll = self.settings.poll.total_seconds()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(poll * random.uniform(0.9, 1.1)):  # noqa: S311 - spreads the polls
-                await self._wake.wait()
 
     async def _recover(self, error: Exception) -> None:
         logger.warning("claiming: %s; trying again in about %.2g s", error, self._wait)

@@ -21,7 +21,7 @@ from semel.core.settings import Settings
 from semel.queue.app import App
 from semel.queue.configuration import change_settings
 from semel.queue.worker.board import Board
-from semel.queue.worker.engine import SLOTS, Engine, takes_for
+from semel.queue.worker.engine import SLOTS, Engine, serves_for
 from semel.queue.worker.leases import Leases
 from semel.queue.worker.links import Connect, Link
 from semel.queue.worker.messages import Numbers, SchedulePlan
@@ -74,8 +74,8 @@ class EmbeddedWorker:
         return Board(slots)
 
     def _make_engine(self, slots: SlotTable, connect: Connect) -> Engine:
-        takes = takes_for(self.app, self.queues)
-        return Engine(self.app, self.settings, slots, connect, takes=takes, make_board=self._make_board)
+        serves = serves_for(self.app, self.queues)
+        return Engine(self.app, self.settings, slots, connect, serves=serves, make_board=self._make_board)
 
     async def __aenter__(self) -> Self:
         url = await asyncio.to_thread(lambda: self.app.url)

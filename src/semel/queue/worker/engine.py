@@ -21,6 +21,7 @@ from semel.queue.worker.slots import SlotTable
 from semel.queue.worker.starter import Starter
 from semel.queue.worker.tasks import end_tasks
 from semel.store.jobs import installation
+from semel.store.sleep import Serves
 
 logger = logging.getLogger("semel.worker")
 
@@ -50,7 +51,8 @@ class Engine:
         slots: SlotTable,
         connect: Connect,
         *,
-        takes: Sequence[Take],
+        serves: Serves,
+        takes: Sequence[Take] | None = None,
         location: str | None = None,
         make_board: Callable[[SlotTable], Board] = Board,
         make_starter: MakeStarter = Attempts,
@@ -60,7 +62,8 @@ class Engine:
         self.board = make_board(slots)
         self._claim_link = Link(connect, "claiming", self._connection_lost)
         self._settle_link = Link(connect, "settling", self._connection_lost)
-        self._takes = takes
+        self._takes = (take_from(serves),) if takes is None else takes
+        self._serves = serves
         self._location = location
         self._make_starter = make_starter
         self.started = asyncio.Event()
@@ -99,8 +102,10 @@ class Engine:
         """Work until stopped; answers whether every attempt came to its end (if not, its thread still runs)."""
         name, _ = await self._settle_link.insist(installation())
         attempts = self._make_starter(self.app, self.settings, self.board, name, self._location)
-        claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._takes)
-        settling = Settling(self._settle_link, self.board, attempts, self.settings, claiming.look_in)
+        claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._takes, self._serves)
+        settling = Settling(
+            self._settle_link, self.board, attempts, self.settings, claiming.look_in, claiming.look_if_empty
+        )
         self._attempts, self._claiming = attempts, claiming
         loops = [
             asyncio.create_task(_forever("claiming", claiming.run)),
@@ -165,6 +170,8 @@ class Engine:
                 if not held.lost and self.board.slots.is_lost(held.slot, held.job.claim):
                     attempts.interrupt(held, "lost")
             self._give_back_stale()
+            if self._claiming is not None:
+                self._claiming.look_if_empty()
             with contextlib.suppress(SemelError):
                 await settling.store_progress()
 
@@ -181,12 +188,12 @@ class Engine:
             self._claiming.new_worker()
 
 
-def takes_for(app: App, queues: Sequence[str] | None) -> Sequence[Take]:
-    """The claims of a worker of ``app``: of these queues, or of every one but those that are left to a relay."""
+def serves_for(app: App, queues: Sequence[str] | None) -> Serves:
+    """What a worker of ``app`` serves: these queues, or every one but those that are left to a relay."""
     left = app.relayed
     for queue in sorted(left.intersection(queues or ())):
         logger.warning("the queue %s is left to a relay: this worker does not serve it", queue)
-    return (take_from(queues, left),)
+    return Serves(None if queues is None else tuple(queues), left)
 
 
 async def _within(task: asyncio.Task[None], deadline: float) -> None:

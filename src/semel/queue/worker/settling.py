@@ -29,12 +29,14 @@ class Settling:
         attempts: Starter,
         settings: Settings,
         look_in: Callable[[float], None],
+        emptied: Callable[[], None],
     ) -> None:
         self.link = link
         self.board = board
         self.attempts = attempts
         self.settings = settings
         self.look_in = look_in
+        self.emptied = emptied
         self.stopping = False
 
     async def run(self) -> None:
@@ -88,6 +90,7 @@ class Settling:
             board.flushing = 0
         self.attempts.start_waiting()
         board.changed.set()
+        self.emptied()
 
     async def _settle(self, endings: Sequence[Ending]) -> None:
         try:

@@ -28,6 +28,7 @@ from semel.store.upkeep import (
     purge_events,
     purge_failed,
     purge_progress,
+    purge_sleepers,
     purge_ticks,
     set_lock_timeout,
 )
@@ -93,6 +94,7 @@ class Upkeep:
         await self._batches(purge_ticks(keep=self.numbers.keep_ticks))
         await self._batches(purge_events(keep=self.numbers.keep_events))
         await self._batches(purge_progress())
+        await self.link.run(purge_sleepers())
 
     async def _end_days(self) -> None:
         """Detach and drop the days past the retention. Readers hold it up; it never holds up readers or completions."""

@@ -3,20 +3,7 @@
 -- Lanes (queue, priority) are found by a loose index scan; within one, the order is run_at, id. Lanes of equal priority
 -- take turns by chance. What comes back must be readable whatever a row holds: a row that breaks the answer would take the
 -- whole claim with it. The limit is a literal, so that the estimate stays small and JIT stays off. Order not promised.
-WITH RECURSIVE lane AS (
-    (SELECT queue, priority FROM {schema}.jobs WHERE live ORDER BY queue, priority DESC LIMIT 1)
-    UNION ALL
-    SELECT following.queue, following.priority
-      FROM lane CROSS JOIN LATERAL (
-        (SELECT job.queue, job.priority FROM {schema}.jobs AS job
-          WHERE job.live AND job.queue = lane.queue AND job.priority < lane.priority
-          ORDER BY job.priority DESC LIMIT 1)
-        UNION ALL
-        (SELECT job.queue, job.priority FROM {schema}.jobs AS job
-          WHERE job.live AND job.queue > lane.queue
-          ORDER BY job.queue, job.priority DESC LIMIT 1)
-        LIMIT 1) AS following
-), picked AS MATERIALIZED (
+WITH RECURSIVE {queue/lanes}, picked AS MATERIALIZED (
     SELECT due.id
       FROM (SELECT queue, priority FROM lane
              WHERE (CAST(:queues AS text[]) IS NULL OR queue = ANY (CAST(:queues AS text[])))

@@ -8,6 +8,7 @@ DROP TABLE IF EXISTS {schema}.job_events;
 DROP TABLE IF EXISTS {schema}.schedules;
 DROP TABLE IF EXISTS {schema}.schedule_ticks;
 DROP TABLE IF EXISTS {schema}.installation;
+DROP TABLE IF EXISTS {schema}.sleepers;
 DROP TABLE IF EXISTS {schema}.operation_events;
 DROP TABLE IF EXISTS {schema}.operations;
 DROP SEQUENCE IF EXISTS {schema}.claim_seq;
@@ -15,6 +16,9 @@ DROP FUNCTION IF EXISTS {schema}.jobs_move();
 DROP FUNCTION IF EXISTS {schema}.jobs_foreign_claim();
 DROP FUNCTION IF EXISTS {schema}.jobs_insert();
 DROP FUNCTION IF EXISTS {schema}.make_history_day(date);
+DROP FUNCTION IF EXISTS {schema}.jobs_stored();
+DROP FUNCTION IF EXISTS {schema}.jobs_due_again();
+DROP FUNCTION IF EXISTS {schema}.wake(text, timestamptz);
 -- Days of the history that were detached and not dropped yet.
 DO $block$
 DECLARE

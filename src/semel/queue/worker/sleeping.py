@@ -1,0 +1,120 @@
+"""How an idle child waits: it hears of new jobs where it can, and looks by itself now and then in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import secrets
+import time
+from datetime import timedelta
+from typing import Final
+
+from semel.core.settings import Settings
+from semel.queue.worker.links import Link
+from semel.store.drivers.psycopg3 import AsyncPsycopgSession
+from semel.store.run import run_async
+from semel.store.sleep import Ear, Serves, fall_asleep, is_allowed, look_ahead, wake_up
+
+_FIRST_LOOK: Final = 0.02
+"""Seconds until an idle child looks again, while transactions are open that may not have seen that it sleeps."""
+
+_LONGEST_LOOK: Final = 1.0
+_LOOKS_LIMIT: Final = 30.0
+_VALID: Final = timedelta(minutes=5)
+_REFRESH: Final = 120.0
+_BUSY: Final = 1.0
+"""Seconds of unbroken work after which nobody needs to wake this child."""
+
+
+class Sleeping:
+    """Waits for work over the claiming loop's connection, between its statements."""
+
+    def __init__(self, link: Link, serves: Serves, settings: Settings) -> None:
+        self.link = link
+        self.serves = serves
+        self.poll = settings.poll
+        lease = settings.lease / 6  # a lease that ended is seen by looking, not heard of
+        self.quiet_poll = max(settings.poll, min(settings.quiet_poll, lease))
+        self.heard = asyncio.Event()
+        """Set by whatever is a reason to look."""
+        self._number = secrets.randbits(62)
+        self._ear: Ear | None = None
+        self._session: AsyncPsycopgSession | None = None
+        self._noted: float | None = None
+        self._settled: int | None = None
+        self._looks_until = 0.0
+        self._look = _FIRST_LOOK
+        self._busy_since: float | None = None
+
+    async def work(self) -> None:
+        """Work was found."""
+        now = time.monotonic()
+        if self._busy_since is None:
+            self._busy_since = now
+        elif self._noted is not None and now - self._busy_since > _BUSY:
+            self._noted = None
+            await self.link.run(wake_up(self._number))
+
+    async def rest(self) -> None:
+        """Nothing was found: return when it is time to look again."""
+        self._busy_since = None
+        async with self.link.session() as session:
+            if session is not self._session:
+                await self._meet(session)
+            if self._ear is None:
+                await self._wait(self.poll.total_seconds() * _spread())
+            elif not await self._note(session):
+                await self._wait_with(self._ear, await self._until_next(session))
+
+    async def _meet(self, session: AsyncPsycopgSession) -> None:
+        """A new connection: nobody knows of it, and the note may be gone with the server's memory."""
+        self._session, self._ear, self._noted = session, None, None
+        ear = Ear(session, self._hear)
+        if await ear.open():
+            self._ear = ear
+
+    async def _note(self, session: AsyncPsycopgSession) -> bool:
+        """Note that this child sleeps; answers whether that is news, so that it has to look once more."""
+        now = time.monotonic()
+        if self._noted is not None and now < self._noted + _REFRESH:
+            return False
+        new = self._noted is None
+        note = fall_asleep(self._number, self.serves, reach=self.quiet_poll * 1.5, valid=_VALID)
+        if not await is_allowed(note, session):
+            self._ear = None
+            return True
+        self._noted = now
+        if new:
+            self._settled, self._look, self._looks_until = None, _FIRST_LOOK, now + _LOOKS_LIMIT
+        return new
+
+    async def _until_next(self, session: AsyncPsycopgSession) -> float:
+        """Seconds to wait: to the next poll or the next due job, or less while old transactions are open."""
+        wait = self.quiet_poll.total_seconds() * _spread()
+        ahead = await run_async(look_ahead(self.serves, reach=self.quiet_poll * 1.5), session)
+        if ahead.due_in is not None:
+            wait = min(wait, max(0.0, ahead.due_in))
+        if self._settled is None:
+            self._settled = ahead.next
+        if ahead.oldest < self._settled and time.monotonic() < self._looks_until:
+            wait = min(wait, self._look)
+            self._look = min(2 * self._look, _LONGEST_LOOK)
+        return wait
+
+    async def _wait_with(self, ear: Ear, seconds: float) -> None:
+        with ear.listening(self.heard.set):
+            await self._wait(seconds)
+
+    async def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.heard.wait()
+
+    def _hear(self, queue: str) -> None:
+        if self.serves.includes(queue):
+            self.heard.set()
+
+
+def _spread() -> float:
+    return random.uniform(0.9, 1.1)  # noqa: S311 - spreads the polls

@@ -1,0 +1,2 @@
+-- The server's process behind this connection: a pooler gives its clients a number of its own. Caller: store.sleep.
+SELECT pg_backend_pid()

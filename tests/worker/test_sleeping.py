@@ -1,0 +1,157 @@
+"""An idle worker hears of a new job at once, and nobody is notified where nobody sleeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from tests.worker.helpers import LIMIT, ask
+
+from semel import App
+from semel.queue.worker.embedded import EmbeddedWorker
+from semel.store.connect import connect_async
+from semel.store.sleep import Ear
+
+SELDOM = {"poll": "1 h", "quiet_poll": "1 h", "lease": "12 h"}
+"""A worker that would not look by itself while a test waits."""
+
+NOTED = "SELECT 1 FROM sleepers WHERE until > now()"
+
+
+@pytest.fixture
+def ran() -> asyncio.Event:
+    return asyncio.Event()
+
+
+@pytest.fixture
+def app(database_url: str, ran: asyncio.Event) -> App:
+    app = App(database_url)
+
+    @app.job
+    async def mark() -> None:
+        ran.set()
+
+    return app
+
+
+@asynccontextmanager
+async def asleep(app: App, url: str, **options: Any) -> AsyncIterator[EmbeddedWorker]:
+    """A worker that has noted that it sleeps, and waits."""
+    async with app.worker(**SELDOM | options) as worker, asyncio.timeout(LIMIT):
+        while not ask(url, NOTED) or not worker.idle:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)  # into its wait, so that a wake-up before it is not what the test sees
+        yield worker
+
+
+def by_plain_sql(url: str) -> None:
+    ask(url, "INSERT INTO jobs (kind) VALUES ('mark')")
+
+
+def delayed(url: str) -> None:
+    ask(url, "INSERT INTO jobs (kind, run_at) VALUES ('mark', now() + interval '300 ms')")
+
+
+def by_copy(url: str) -> None:
+    with (
+        psycopg.connect(url) as connection,
+        connection.cursor() as cursor,
+        cursor.copy("COPY semel.jobs (kind) FROM STDIN") as copy,
+    ):
+        copy.write_row(("mark",))
+
+
+def retried(url: str) -> None:
+    ask(url, "INSERT INTO jobs (kind, status, queue) VALUES ('mark', 'failed', 'default')")
+    ask(url, "UPDATE jobs SET status = 'pending', attempts = 0 WHERE kind = 'mark'")
+
+
+def moved_forward(url: str) -> None:
+    ask(url, "INSERT INTO jobs (kind, run_at) VALUES ('mark', now() + interval '10 years')")
+    ask(url, "UPDATE jobs SET run_at = now() WHERE kind = 'mark'")
+
+
+def with_a_longer_name(url: str) -> None:
+    """Longer than a notification can be."""
+    ask(url, "INSERT INTO jobs (kind, queue) VALUES ('mark', %s)", "ñ" * 4500)
+
+
+@pytest.mark.parametrize(
+    "store", [by_plain_sql, delayed, by_copy, retried, moved_forward, with_a_longer_name]
+)
+def test_a_sleeping_worker_starts_a_job_that_becomes_due(
+    app: App, database_url: str, ran: asyncio.Event, store: Callable[[str], None]
+) -> None:
+    async def work() -> None:
+        async with asleep(app, database_url):
+            await asyncio.to_thread(store, database_url)
+            await ran.wait()
+
+    asyncio.run(work())
+
+
+def test_a_transaction_that_was_open_when_the_worker_fell_asleep_is_waited_for(
+    app: App, database_url: str, ran: asyncio.Event
+) -> None:
+    """It looked for sleepers before there was one, so that it notifies nobody."""
+
+    async def work() -> None:
+        with psycopg.connect(database_url) as early:
+            early.execute("INSERT INTO semel.jobs (kind) VALUES ('mark')")
+            async with asleep(app, database_url):
+                early.commit()
+                await ran.wait()
+
+    asyncio.run(work())
+
+
+def test_nobody_is_notified_but_who_sleeps_and_serves_the_queue(app: App, database_url: str) -> None:
+    heard: list[str] = []
+
+    async def work() -> None:
+        session = await connect_async(database_url, app.catalogue)
+        assert await Ear(session, heard.append).open()
+        ask(database_url, "INSERT INTO jobs (kind) VALUES ('other')")
+        async with asleep(app, database_url, queues=["mail"]):
+            ask(database_url, "INSERT INTO jobs (kind, queue) VALUES ('other', 'calls')")
+            ask(database_url, "INSERT INTO jobs (kind, queue, run_at) VALUES ('other', 'mail', 'infinity')")
+            ask(database_url, "INSERT INTO jobs (kind, queue) VALUES ('other', 'mail')")
+        await session.connection.execute("SELECT 1")
+        await session.connection.close()
+
+    asyncio.run(work())
+    assert heard == ["mail"]
+
+
+def test_a_worker_at_work_is_not_notified(app: App, database_url: str) -> None:
+    """After a second in which every look found something."""
+
+    async def work() -> None:
+        async with asleep(app, database_url, concurrency=1):
+            while ask(database_url, NOTED):
+                ask(database_url, "INSERT INTO jobs (kind) SELECT 'mark' FROM generate_series(1, 100)")
+                await asyncio.sleep(0)
+
+    asyncio.run(work())
+
+
+def test_a_worker_that_may_not_note_its_sleep_looks_by_itself(
+    app: App, database_url: str, ran: asyncio.Event
+) -> None:
+    async def work() -> None:
+        async with app.worker(**SELDOM | {"poll": "50 ms"}), asyncio.timeout(LIMIT):
+            await asyncio.to_thread(by_plain_sql, database_url)
+            await ran.wait()
+
+    ask(database_url, "DROP TRIGGER jobs_stored ON jobs")
+    ask(
+        database_url,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN RAISE insufficient_privilege; END$$",
+    )
+    ask(database_url, "CREATE TRIGGER refuse BEFORE INSERT ON sleepers EXECUTE FUNCTION refuse()")
+    asyncio.run(work())
