@@ -248,3 +248,15 @@ class MessageUnfit(MessageRefused):
     """A message that never fits: no task or topic for its kind, arguments that the target cannot carry, too large."""
 
     code = "message-unfit"
+
+
+class QueryRefused(SemelError):
+    """A database refused to read somebody's table: no such table or column, no permission, a view that writes."""
+
+    code = "query-refused"
+
+
+class StatementTimedOut(SemelError):
+    """A statement over somebody's table ran into its time-out and was ended. Nothing was changed."""
+
+    code = "statement-timed-out"

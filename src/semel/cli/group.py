@@ -70,11 +70,13 @@ def exit_code(error: Exception) -> int:
         ConfigurationError,
         DatabaseUnreachable,
         EmbeddedServerError,
+        QueryRefused,
+        StatementTimedOut,
         UnknownKind,
     )
 
-    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError):
+    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError | StatementTimedOut):
         return UNREACHABLE
-    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind):
+    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind | QueryRefused):
         return USAGE
     return NOT_SO

@@ -20,6 +20,7 @@ from semel.cli import (
     operations,
     passed_on,
     relay,
+    repeats,
     reports,
     sqs,
     worker,
@@ -56,7 +57,8 @@ def build() -> typer.Typer:
     )
     root.callback()(_root)
     work: list[Callable[..., None]] = [worker.worker, relay.relay, enqueue.enqueue]
-    look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules, doctor.doctor]
+    look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules]
+    look += [doctor.doctor, repeats.repeats]
     act: list[Callable[..., None]] = [many.retry, many.purge, migrations.migrate, migrations.migration]
     for command in work + look + act:
         _add(root, command)
