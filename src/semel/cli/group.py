@@ -81,12 +81,21 @@ def exit_code(error: Exception) -> int:
         DatabaseUnreachable,
         EmbeddedServerError,
         NotStaging,
+        QueryRefused,
+        StatementTimedOut,
         UnknownKind,
         WorkerDidNotStart,
     )
 
-    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError | WorkerDidNotStart):
+    unreachable = (
+        BrokerUnreachable,
+        DatabaseUnreachable,
+        EmbeddedServerError,
+        StatementTimedOut,
+        WorkerDidNotStart,
+    )
+    if isinstance(error, unreachable):
         return UNREACHABLE
-    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind | NotStaging):
+    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind | NotStaging | QueryRefused):
         return USAGE
     return NOT_SO
