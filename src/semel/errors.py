@@ -276,3 +276,15 @@ class NotStaging(SemelError):
     """A replay would write to a database or broker that nobody declared as staging, or that holds other traffic."""
 
     code = "not-staging"
+
+
+class QueryRefused(SemelError):
+    """A database refused to read somebody's table: no such table or column, no permission, a view that writes."""
+
+    code = "query-refused"
+
+
+class StatementTimedOut(SemelError):
+    """A statement over somebody's table ran into its time-out and was ended. Nothing was changed."""
+
+    code = "statement-timed-out"

@@ -81,12 +81,15 @@ def exit_code(error: Exception) -> int:
         DatabaseUnreachable,
         EmbeddedServerError,
         NotStaging,
+        QueryRefused,
+        StatementTimedOut,
         UnknownKind,
         WorkerDidNotStart,
     )
 
-    if isinstance(error, BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError | WorkerDidNotStart):
+    unreached = BrokerUnreachable | DatabaseUnreachable | EmbeddedServerError | StatementTimedOut
+    if isinstance(error, unreached | WorkerDidNotStart):
         return UNREACHABLE
-    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind | NotStaging):
+    if isinstance(error, ConfigurationError | ArgumentError | UnknownKind | NotStaging | QueryRefused):
         return USAGE
     return NOT_SO

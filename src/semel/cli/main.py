@@ -22,6 +22,7 @@ from semel.cli import (
     operations,
     passed_on,
     relay,
+    repeats,
     replay,
     replay_init,
     reports,
@@ -61,7 +62,7 @@ def build() -> typer.Typer:
     root.callback()(_root)
     work: list[Callable[..., None]] = [worker.worker, relay.relay, enqueue.enqueue]
     look: list[Callable[..., None]] = [reports.jobs, reports.queues, reports.schedules, doctor.doctor]
-    proof: list[Callable[..., None]] = [fit.fit, note.note]
+    proof: list[Callable[..., None]] = [fit.fit, note.note, repeats.repeats]
     act: list[Callable[..., None]] = [many.retry, many.purge, migrations.migrate, migrations.migration]
     for command in work + look + proof + act:
         _add(root, command)

@@ -142,8 +142,12 @@ def sqlite_source(path: str, *, uri: bool = False) -> Source:
 
 def mysql_source(url: str) -> Source:
     """Over PyMySQL, or mysqlclient where that is named (mysql+mysqldb://) or the only one."""
+    return _mysql_source(*mysql_options(url))
+
+
+def mysql_options(url: str) -> tuple[dict[str, Any], str]:
+    """What a MySQL URL says to connect with, and the driver that it names, if any."""
     parts = urlsplit(url)
-    wanted = parts.scheme.partition("+")[2]
     options: dict[str, Any] = {
         "host": parts.hostname or "localhost",
         "port": parts.port or 3306,
@@ -159,21 +163,25 @@ def mysql_source(url: str) -> Source:
                 remedy="Give a SQLAlchemy engine that connects with it.",
             )
         options[name] = int(value) if name == "connect_timeout" else value
-    return _mysql_source(options, wanted)
+    return options, parts.scheme.partition("+")[2]
+
+
+def connect_mysql(options: dict[str, Any], wanted: str) -> Any:
+    """A connection of PyMySQL's or mysqlclient's. Raises `DatabaseUnreachable`."""
+    module = _mysql_module(wanted)
+    given = options if module.__name__ == "pymysql" else _for_mysqlclient(options)
+    try:
+        return module.connect(**given)
+    except module.Error as error:
+        raise DatabaseUnreachable(
+            f"Could not connect to the database: {error}.",
+            remedy="Check the URL and that the server runs.",
+        ) from error
 
 
 def _mysql_source(options: dict[str, Any], wanted: str) -> Source:
     def open_(catalogue: Catalogue) -> OwnSession:
-        module = _mysql_module(wanted)
-        given = options if module.__name__ == "pymysql" else _for_mysqlclient(options)
-        try:
-            connection = module.connect(**given)
-        except module.Error as error:
-            raise DatabaseUnreachable(
-                f"Could not connect to the database: {error}.",
-                remedy="Check the URL and that the server runs.",
-            ) from error
-        return prepare(OwnMysqlSession(connection, catalogue))
+        return prepare(OwnMysqlSession(connect_mysql(options, wanted), catalogue))
 
     address = mysql_address(options["host"], options["port"], options.get("unix_socket"))
     return Source("mysql", open_, home=Home(address=lambda: address))

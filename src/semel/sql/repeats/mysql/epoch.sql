@@ -1,0 +1,1 @@
+CAST(ROUND({time} * {factor}) AS SIGNED)

@@ -1,0 +1,1 @@
+CAST(round(CAST({time} AS numeric) * {factor}) AS bigint)

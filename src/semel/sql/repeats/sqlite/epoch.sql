@@ -1,0 +1,1 @@
+CAST(round({time} * {factor}) AS INTEGER)

@@ -1,0 +1,1 @@
+CAST({column} AS TEXT) COLLATE BINARY

@@ -1,0 +1,1 @@
+"""Histories of other people's tables and files: read, never written."""
