@@ -88,35 +88,15 @@ Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write t
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write the histogram as PNG.")]
 
 
+# fmt: off
 def repeats(
-    source: Source = None,
-    reference: References = None,
-    time: TimeColumn = None,
-    table: TableName = None,
-    since: Since = None,
-    until: Until = None,
-    limit: Limit = 20,
-    mask: MaskOption = "none",
-    mask_key: MaskKey = "",
-    deploys: Deploys = None,
-    deploys_git: DeploysGit = None,
-    deploys_tags: Tags = "*",
-    deploy_window: Window = "10 min",
-    zone: ZoneName = None,
-    time_unit: Unit = None,
-    time_format: TimeFormat = None,
-    format_: Format = None,
-    pattern: Pattern = None,
-    delimiter: Delimiter = None,
-    no_header: NoHeader = False,
-    encoding: Encoding = None,
-    timeout: Timeout = "60 s",
-    sql: Sql = False,
-    dialect: Dialect = None,
-    html: Html = None,
-    svg: Svg = None,
-    png: Png = None,
-    as_json: AsJson = False,
+    source: Source = None, reference: References = None, time: TimeColumn = None, table: TableName = None,
+    since: Since = None, until: Until = None, limit: Limit = 20, mask: MaskOption = "none", mask_key: MaskKey = "",
+    deploys: Deploys = None, deploys_git: DeploysGit = None, deploys_tags: Tags = "*",
+    deploy_window: Window = "10 min", zone: ZoneName = None, time_unit: Unit = None, time_format: TimeFormat = None,
+    format_: Format = None, pattern: Pattern = None, delimiter: Delimiter = None, no_header: NoHeader = False,
+    encoding: Encoding = None, timeout: Timeout = "60 s", sql: Sql = False, dialect: Dialect = None,
+    html: Html = None, svg: Svg = None, png: Png = None, as_json: AsJson = False,
 ) -> None:
     """Find what came more than once in a table or a file, and say what the timing suggests.
 
@@ -136,6 +116,7 @@ def repeats(
     _print(report, as_json=as_json)
     if report.past.counts.repeats:
         raise typer.Exit(NOT_SO)
+# fmt: on
 
 
 def _write(report: Report, *, html: Path | None, svg: Path | None, png: Path | None) -> None:

@@ -11,7 +11,9 @@ FIRST_MS: Final = -62_135_596_800_000
 """The beginning of year 1, the first that a date can be here."""
 LAST_MS: Final = 253_402_300_800_000
 """The beginning of year 10,000, the first that no date can be."""
-NEVER_MS: Final = 9_000_000_000_000_000_000
+BEFORE_ALL_MS: Final = -210_866_000_000_000
+AFTER_ALL_MS: Final = 9_000_000_000_000_000
+"""What any time that a database knows lies between, and PostgreSQL still takes for a time."""
 
 
 @dataclass(frozen=True, slots=True)

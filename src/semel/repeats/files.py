@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from semel.core.past import NEVER_MS, Past
+from semel.core.past import AFTER_ALL_MS, BEFORE_ALL_MS, Past
 from semel.core.zones import Zone
 from semel.errors import ConfigurationError
-from semel.repeats.formats import Found, Wanted, read_json, read_logfmt, read_pattern
+from semel.repeats.formats import Block, Found, Wanted, read_json, read_logfmt, read_pattern
 from semel.repeats.lines import Text, open_text, read_lines
 from semel.repeats.problems import Problems
 from semel.repeats.tables import read_table, sniff_delimiter
@@ -57,27 +58,55 @@ def find_in_file(file: File, *, most_listed: int) -> tuple[Past, Problems]:
     return replace(past, counts=counts), problems
 
 
-def deliveries(found: Iterator[Found], file: File, problems: Problems) -> Iterator[tuple[Any, ...]]:
+def deliveries(found: Iterator[Found | Block], file: File, problems: Problems) -> Iterator[tuple[Any, ...]]:
     """What can be counted, as rows of the scratch table; the rest is told to ``problems``."""
-    read = Clock(problems, file.zone, file.unit, file.time_format).read
-    since = -NEVER_MS if file.since_ms is None else file.since_ms
-    until = NEVER_MS if file.until_ms is None else file.until_ms
-    for line, reference, time in found:
-        if "" in reference:
-            problems.add("no-reference", line)
-            continue
-        if not time:
-            problems.add("no-time", line)
-            continue
+    clock = Clock(problems, file.zone, file.unit, file.time_format)
+    since = BEFORE_ALL_MS if file.since_ms is None else file.since_ms
+    until = AFTER_ALL_MS if file.until_ms is None else file.until_ms
+    for some in found:
+        if isinstance(some, Block):
+            moments = clock.read_block(some.times, some.first_line) if _has_all(some) else None
+            if moments is not None and since <= min(moments) and max(moments) < until:
+                yield from zip(*map(_all_storable, some.references), moments, strict=True)
+                continue
+            one_by_one = _records_of(some)
+        else:
+            one_by_one = iter((some,))
+        for line, reference, time in one_by_one:
+            moment = _moment(clock, line, reference, time)
+            if moment is None:
+                continue
+            if since <= moment < until:
+                yield (*map(_storable, reference), moment)
+            else:
+                problems.add("outside", line)
+
+
+def _moment(clock: Clock, line: int, reference: tuple[str, ...], time: str) -> int | None:
+    """When it was delivered; None, and told, where it cannot be counted."""
+    if "" in reference:
+        clock.problems.add("no-reference", line)
+    elif not time:
+        clock.problems.add("no-time", line)
+    else:
         try:
-            moment = read(time, line)
+            return clock.read(time, line)
         except (ValueError, OverflowError):
-            problems.add("time-unreadable", line, time[:40])
-            continue
-        if not since <= moment < until:
-            problems.add("outside", line)
-            continue
-        yield (*[part if part.isascii() else _storable(part) for part in reference], moment)
+            clock.problems.add("time-unreadable", line, time[:40])
+    return None
+
+
+def _records_of(block: Block) -> Iterator[Found]:
+    references = zip(*block.references, strict=True)
+    return zip(count(block.first_line), references, block.times)
+
+
+def _has_all(block: Block) -> bool:
+    return not any("" in column for column in block.references)
+
+
+def _all_storable(column: list[str]) -> list[Any]:
+    return column if "".join(column).isascii() else [_storable(part) for part in column]
 
 
 def _storable(text: str) -> str | bytes:
@@ -92,7 +121,7 @@ def _storable(text: str) -> str | bytes:
     return text
 
 
-def _found(file: File, text: Text, lines: Iterator[str], problems: Problems) -> Iterator[Found]:
+def _found(file: File, text: Text, lines: Iterator[str], problems: Problems) -> Iterator[Found | Block]:
     kind = file.format or _format_of(file, text.head)
     if kind == "csv":
         delimiter = file.delimiter or sniff_delimiter(text.head)

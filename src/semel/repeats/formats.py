@@ -18,6 +18,15 @@ _PLAIN: Final = {"n": "\n", "t": "\t", "r": "\r"}.get
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Records of one line each, by columns: the reference's parts, and the times."""
+
+    first_line: int
+    references: tuple[list[str], ...]
+    times: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """The names of what is wanted of each record."""
 

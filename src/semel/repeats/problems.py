@@ -63,6 +63,13 @@ class Problems:
             found.lines.append(line)
             found.details.append(detail)
 
+    def add_many(self, kind: str, first_line: int, count: int) -> None:
+        """As many lines that follow each other."""
+        shown = min(count, SHOWN)
+        for line in range(first_line, first_line + shown):
+            self.add(kind, line)
+        self.kinds[kind].count += count - shown
+
     def count(self, kinds: Iterable[str]) -> int:
         """How many lines have one of these."""
         return sum(self.kinds[kind].count for kind in kinds if kind in self.kinds)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import Final
@@ -18,11 +19,49 @@ _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,12})?")
 _COMPACT = re.compile(r"(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9][0-6][0-9])?")
 _NAMED_ZONE = re.compile(r"\s*(?:UTC|GMT|Z)$", re.IGNORECASE)
 _SPACED_ZONE = re.compile(r"\s+([+-][0-9]{2}:?[0-9]{2})$")
-_PARTED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?![0-9])")
-_REMEMBERED: Final = 200_000
-_NOTHING: Final = timedelta(0)
-_MILLISECOND: Final = timedelta(milliseconds=1)
+_MINUTE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_REST = re.compile(r":[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})?")
+_REMEMBERED: Final = 100_000
+_USELESS: Final = 3
+"""Emptied so often, what is remembered does not come again: times to the microsecond."""
 _WEB_SERVER: Final = "%d/%b/%Y:%H:%M:%S %z"
+_NAIVE_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001
+
+
+class _Minutes(dict[str, int]):
+    """2026-01-31T08:15, as if in UTC, in ms since 1970."""
+
+    def __missing__(self, text: str) -> int:
+        if not _MINUTE.fullmatch(text):
+            raise ValueError("not of the usual form")
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        found = round((datetime.fromisoformat(text) - _NAIVE_EPOCH).total_seconds()) * 1_000
+        self[text] = found
+        return found
+
+
+class _Rests(dict[str, int]):
+    """:30.250+01:00, in ms, less the offset, which is always the same one; None where times have none."""
+
+    def __init__(self, offset: timedelta | None, less: timedelta) -> None:
+        super().__init__()
+        self.offset = offset
+        self._less = less
+        self._emptied = 0
+
+    def __missing__(self, text: str) -> int:
+        if not _REST.fullmatch(text) or self._emptied > _USELESS:
+            raise ValueError("not of the usual form")
+        instant = datetime.fromisoformat(f"1970-01-01T00:00{text}")
+        if instant.utcoffset() != self.offset:
+            raise ValueError("in another zone")
+        if len(self) >= _REMEMBERED:
+            self.clear()
+            self._emptied += 1
+        found = round((instant.replace(tzinfo=None) - _NAIVE_EPOCH - self._less).total_seconds() * 1_000)
+        self[text] = found
+        return found
 
 
 @dataclass(slots=True)
@@ -34,58 +73,59 @@ class Clock:
     unit: str | None = None
     format: str | None = None
     _first: tzinfo | None = field(default=None, init=False)
-    _minutes: dict[str, int] = field(default_factory=dict, init=False)
-    _rests: dict[str, int] = field(default_factory=dict, init=False)
+    _minutes: _Minutes = field(init=False)
+    _rests: _Rests | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._minutes = _Minutes()
 
     def read(self, text: str, line: int) -> int:
-        """Milliseconds since 1970. Raises ValueError for what is no time.
-
-        Most times of a file share their minute, and much of the rest: both are looked up before they are worked out.
-        """
-        try:
-            return self._minutes[text[:16]] + self._rests[text[16:]]
-        except KeyError:
-            return self._work_out(text, line)
-
-    def _work_out(self, text: str, line: int) -> int:
+        """Milliseconds since 1970. Raises ValueError for what is no time."""
         if self.unit is None and self.format is None:
             try:
                 instant = datetime.fromisoformat(text)
             except ValueError:
                 return self._read_other(text, line)
             if len(text) > 8 and not text.isdigit():
-                return self._place(instant, line, text)
+                return self._place(instant, line)
         return self._read_other(text, line)
 
-    def _place(self, instant: datetime, line: int, text: str = "") -> int:
+    def read_block(self, texts: Sequence[str], first_line: int) -> list[int] | None:
+        """Many at once, where all are of the most usual form and in the same zone as the first; else None.
+
+        Such times share their minutes, and mostly the rest: each of both is worked out once.
+        """
+        minutes, rests = self._minutes, self._rests
+        if rests is None:
+            return None
+        try:
+            moments = [minutes[text[:16]] + rests[text[16:]] for text in texts]
+        except ValueError:
+            return None
+        if rests.offset is None and self.zone is None:
+            self.problems.add_many("no-zone", first_line, len(moments))
+        return moments
+
+    def _place(self, instant: datetime, line: int) -> int:
         zone = instant.tzinfo
         if zone is None:
+            if self._rests is None and (self.zone is None or self.zone.offset is not None):
+                self._rests = _Rests(
+                    None, self.zone.offset if self.zone and self.zone.offset else timedelta(0)
+                )
             if self.zone is None:
                 self.problems.add("no-zone", line)
                 return round((instant - _NAIVE_EPOCH).total_seconds() * 1_000)
             return round(instant.replace(tzinfo=self.zone.rules).timestamp() * 1_000)
-        first = self._first
-        if zone is not first:
-            if first is None:
+        if zone is not self._first:
+            if self._first is None:
                 self._first = zone
-            elif zone != first:
+                offset = zone.utcoffset(None)
+                if self._rests is None and offset is not None and self.unit is None and self.format is None:
+                    self._rests = _Rests(offset, offset)
+            elif zone != self._first:
                 self.problems.add("other-zone", line, str(zone))
-        if text:
-            self._remember(text, instant)
         return round(instant.timestamp() * 1_000)
-
-    def _remember(self, text: str, instant: datetime) -> None:
-        """The minute as if in UTC, and the seconds less the offset, where nothing is to be noted of the zone."""
-        if instant.tzinfo != self._first or not _PARTED.match(text):
-            return
-        seconds = timedelta(seconds=instant.second, microseconds=instant.microsecond) - (
-            instant.utcoffset() or _NOTHING
-        )
-        minute = instant.replace(second=0, microsecond=0, tzinfo=UTC)
-        if len(self._minutes) < _REMEMBERED:
-            self._minutes[text[:16]] = round(minute.timestamp()) * 1_000
-        if len(self._rests) < _REMEMBERED:
-            self._rests[text[16:]] = round(seconds / _MILLISECOND)
 
     def _read_other(self, text: str, line: int) -> int:
         text = text.strip()
@@ -96,9 +136,6 @@ class Clock:
         if self.unit is not None:
             raise ValueError("no number")
         return self._place(_from_words(text), line)
-
-
-_NAIVE_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001
 
 
 def _from_number(text: str, unit: str | None) -> int:

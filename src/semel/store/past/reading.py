@@ -129,10 +129,8 @@ class _PostgresqlReader:
         except psycopg.Error as error:
             if error.sqlstate == "57014":
                 raise timed_out(self._timeout) from error
-            if (
-                self._connection.broken
-                or (error.sqlstate is None
-                and isinstance(error, psycopg.OperationalError))
+            if self._connection.broken or (
+                error.sqlstate is None and isinstance(error, psycopg.OperationalError)
             ):
                 raise _lost(error) from error
             raise _refused(error) from error

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
-from semel.core.past import NEVER_MS
+from semel.core.past import AFTER_ALL_MS, BEFORE_ALL_MS
 from semel.core.zones import UTC_ZONE, Zone
 from semel.errors import ConfigurationError
 from semel.sql import read
@@ -60,8 +60,8 @@ class HistoryTable:
     def values(self) -> Mapping[str, int]:
         """The parameters that every statement has."""
         return {
-            "since": -NEVER_MS if self.since_ms is None else self.since_ms,
-            "until": NEVER_MS if self.until_ms is None else self.until_ms,
+            "since": BEFORE_ALL_MS if self.since_ms is None else self.since_ms,
+            "until": AFTER_ALL_MS if self.until_ms is None else self.until_ms,
         }
 
     def pieces(self, name: str) -> Pieces:
@@ -127,7 +127,7 @@ def split_name(text: str) -> tuple[str, ...]:
         if position == len(text) or text[position] != ".":
             break
         position += 1
-    if position != len(text) or not 1 <= len(parts) <= 3:
+    if not text or text.endswith(".") or position != len(text) or not 1 <= len(parts) <= 3:
         raise ConfigurationError(
             f"{text!r} names no table.",
             remedy='Write table or schema.table; a part with dots or quotes in it in double quotes: shop."odd.name".',
