@@ -7,9 +7,6 @@ import gzip
 import io
 import json
 import lzma
-import resource
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts.measure_repeats import measure
 from tests.repeats.conftest import Command
 
 from semel.repeats.formats import Wanted
@@ -302,14 +300,6 @@ def test_memory_stays_bounded(tmp_path: Path) -> None:
         file.write("ref,at,note\n")
         filling = "f" * 250
         file.writelines(f"{filling}{number},2026-01-01T00:00:00Z,x\n" for number in range(500_000))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run(
-        [sys.executable, "-m", "semel.cli", "repeats", str(path), "-r", "ref", "-t", "at"],
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "500,000 references, of which 0 came more than once" in done.stdout
-    assert max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) < 300_000  # kilobytes
+    out, megabytes, _ = measure(path, "ref", "at")
+    assert "500,000 references, of which 0 came more than once" in out
+    assert megabytes < 300

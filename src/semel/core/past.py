@@ -60,7 +60,7 @@ class RepeatedReference:
 
 @dataclass(frozen=True, slots=True)
 class GapGroup:
-    """Gaps that have their first three digits in common."""
+    """Gaps that are the same to one percent."""
 
     low_ms: int
     gaps: int

@@ -29,7 +29,7 @@ _UNITS: Final = (
 _WIDTH: Final = 0.03
 """Equal gaps lie within 3%; short ones, which a worker's own pace blurs, within a tenth, and a second at most."""
 _AROUND: Final = 1.5
-_FEWEST: Final = 5
+_FEWEST: Final = 6
 _LEAST_SHARE: Final = 0.05
 _CONCENTRATED: Final = 0.5
 _CHANCE: Final = 0.001

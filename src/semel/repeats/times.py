@@ -161,6 +161,8 @@ def _from_words(text: str) -> datetime:
             text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
         else:
             return datetime.strptime(text.strip("[]"), _WEB_SERVER)  # noqa: DTZ007
+    if text.isdigit() and len(text) == 14:
+        return datetime.strptime(text, "%Y%m%d%H%M%S")  # noqa: DTZ007
     if text[:1].isalpha():
         try:
             return parsedate_to_datetime(text)

@@ -1,5 +1,5 @@
--- For `semel repeats`: the gaps between deliveries of one reference, by their first three digits: some thousand groups
--- at most, however many gaps. One scan and a sort; locks nothing.
+-- For `semel repeats`: the gaps between deliveries of one reference, to one percent: some thousand groups at most,
+-- however many gaps. One scan and a sort; locks nothing.
 {repeats/kept},
 spaced AS (
     SELECT at_ms - lag(at_ms) OVER (PARTITION BY {columns} ORDER BY at_ms) AS gap_ms
@@ -12,11 +12,10 @@ stepped AS (
             WHEN gap_ms < 100000 THEN 100
             WHEN gap_ms < 1000000 THEN 1000
             WHEN gap_ms < 10000000 THEN 10000
-            WHEN gap_ms < 100000000 THEN 100000
-            WHEN gap_ms < 1000000000 THEN 1000000
-            WHEN gap_ms < 10000000000 THEN 10000000
-            WHEN gap_ms < 100000000000 THEN 100000000
-            ELSE 1000000000 END AS step_ms
+            WHEN gap_ms < 86400000 THEN 60000
+            WHEN gap_ms < 864000000 THEN 600000
+            WHEN gap_ms < 8640000000 THEN 3600000
+            ELSE 86400000 END AS step_ms
     FROM spaced
     WHERE gap_ms IS NOT NULL
 )

@@ -76,7 +76,7 @@ def list_repeats(reader: Reader, table: HistoryTable, most: int) -> tuple[Repeat
 
 
 def group_gaps(reader: Reader, table: HistoryTable) -> tuple[GapGroup, ...]:
-    """All gaps, by their first three digits."""
+    """All gaps, those that are about the same together."""
     return tuple(GapGroup(*(int(figure) for figure in row)) for row in _ask(reader, table, "group_gaps"))
 
 
