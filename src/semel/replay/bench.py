@@ -18,7 +18,7 @@ from semel.replay.description import Message
 from semel.replay.events import Event, Point
 from semel.replay.faults import VARIABLE
 from semel.replay.guards import NoGuard, SemelGuard
-from semel.replay.processes import Victim
+from semel.replay.processes import Victim, state_of
 from semel.replay.results import Evidence
 from semel.replay.ways.way import Sent, Surroundings, Way
 
@@ -128,7 +128,7 @@ class Bench:
 
     def is_alive(self, event: Event) -> bool:
         """Whether the process that was there still runs."""
-        return _is_running(event.pid)
+        return bool(state_of(event.pid))
 
     def wait_ended(self, event: Event) -> None:
         """Until its delivery has ended, or the process has; not longer than patience, without complaint."""
@@ -136,7 +136,7 @@ class Bench:
 
         def is_over() -> bool:
             ends = self.room.events(number, Point.END)
-            return any(each.pid == event.pid for each in ends) or not _is_running(event.pid)
+            return any(each.pid == event.pid for each in ends) or not state_of(event.pid)
 
         self._wait_for(is_over)
 
@@ -247,7 +247,7 @@ def _is_over(room: ControlRoom, number: int) -> bool:
     """Whether every delivery that began has ended, or its process has."""
     ended = {(each.pid, each.delivery) for each in room.events(number, Point.END)}
     begun = {(each.pid, each.delivery) for each in room.events(number, Point.BEGIN)}
-    return all(each in ended or not _is_running(each[0]) for each in begun)
+    return all(each in ended or not state_of(each[0]) for each in begun)
 
 
 def _fill(evidence: Evidence, events: list[Event]) -> None:
@@ -258,13 +258,3 @@ def _fill(evidence: Evidence, events: list[Event]) -> None:
     evidence.maybes = max(0, evidence.entries - evidence.returns - counts[Point.RAISED] - killed_there)
     evidence.processes = len({each.pid for each in events if each.point is Point.BEGIN})
     evidence.events = events
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
-            not in "ZX"
-        )
-    except OSError:
-        return False

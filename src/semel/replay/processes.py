@@ -121,26 +121,33 @@ def _all_processes() -> list[tuple[int, int]]:
         shown = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=True)  # noqa: S607
         return [(int(pid), int(parent)) for pid, parent in map(str.split, shown.stdout.splitlines())]
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after_name = stat.read_text("utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue
-        found.append((int(stat.parent.name), int(after_name[1])))
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208  # a glob looks at each, and one may be gone
+        after_name = _stat(int(name))
+        if after_name:
+            found.append((int(name), int(after_name[1])))
     return found
+
+
+def state_of(pid: int) -> str:
+    """The letter of a process's state, such as T for stopped; empty where it has ended, reaped or not."""
+    after_name = _stat(pid)
+    return after_name[0] if after_name and after_name[0] not in "ZX" else ""
+
+
+def _stat(pid: int) -> list[str]:
+    """What ``/proc`` says of it behind its name; empty where there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
 
 
 def _wait_gone(pid: int, patience: float) -> None:
     """Wait until a process has ended; one that nobody has reaped yet has ended too."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        try:
-            state = (
-                Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
-            )
-        except OSError:
-            return
-        if state in "ZX":
+        if not state_of(pid):
             return
         time.sleep(_LOOK)
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from semel.replay.bench import Bench
@@ -16,7 +15,7 @@ from semel.replay.control import NotReached
 from semel.replay.description import Description
 from semel.replay.events import Do, Event, Point
 from semel.replay.messages import message_of
-from semel.replay.processes import Victim
+from semel.replay.processes import Victim, state_of
 from semel.replay.results import RETURNED, Expected
 from semel.replay.ways.way import Sent
 
@@ -154,9 +153,6 @@ def settle(bench: Bench, trial: Trial, number: int) -> None:
 def wait_stopped(event: Event, patience: float) -> None:
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        if (
-            Path(f"/proc/{event.pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
-            == "T"
-        ):
+        if state_of(event.pid) in ("T", ""):
             return
         time.sleep(0.01)
