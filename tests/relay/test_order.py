@@ -18,6 +18,7 @@ from tests.relay.brokers import Broker, Redis
 from tests.relay.forwarded import comes_true, make_app
 from tests.relay.processes import RelayProcess
 from tests.relay.test_kills import check, done
+from tests.support.stored import ask
 from tests.support.waiting import until
 
 from semel.relay import Message, Relay, Route
@@ -141,3 +142,54 @@ def test_a_delayed_message_delays_those_behind_it(database_url: str) -> None:
             await comes_true(lambda: broker.arrived["a"] == [1, 2], "both, in order")
 
     asyncio.run(go())
+
+
+@dataclass
+class Gated(Watched):
+    """A broker that can be told to wait."""
+
+    free: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def open(self) -> Any:
+        return GatedSender(self)
+
+
+class GatedSender(WatchedSender):
+    broker: Gated
+
+    async def send(self, message: Message) -> None:
+        await self.broker.free.wait()
+        await super().send(message)
+
+
+def test_what_follows_a_message_that_another_relay_took_over_waits_for_it(database_url: str) -> None:
+    application = make_app(database_url)
+    kind = application.jobs["note"]
+    broker = Gated()
+
+    async def go() -> None:
+        relay = Relay(application, {"out": Route(broker, in_flight=2)}, lease="3 s", poll="10 ms")
+        async with relay.running() as running:
+            broker.free.set()
+            application.enqueue_many([kind.using(ordering_key="k").new(n) for n in range(20)])
+            await comes_true(lambda: len(broker.arrived["k"]) == 20, "how long one takes is known")
+            await running.drain()
+            broker.free.clear()
+            application.enqueue_many([kind.using(ordering_key="k").new(n) for n in range(20, 28)])
+            engine = running._lanes[0]._engine
+            assert engine is not None
+            board = engine.board
+            await comes_true(lambda: len(board.waiting) >= 2, "two wait behind those that started")
+            ask(
+                database_url,
+                "UPDATE semel.jobs SET claim = nextval('semel.claim_seq'), worker = 1, "
+                "locked_until = now() + interval '4 s' WHERE id = %s",
+                board.waiting[0].job.id,
+            )
+            first = board.waiting[0]
+            await comes_true(lambda: board.slots.is_lost(first.slot, first.job.claim), "it is known")
+            broker.free.set()
+            await comes_true(lambda: len(broker.arrived["k"]) == 28, "all arrived")
+
+    asyncio.run(go())
+    assert broker.arrived["k"] == list(range(28))
