@@ -21,6 +21,7 @@ from tests.relay.test_kills import check, done
 from tests.support.stored import ask
 from tests.support.waiting import until
 
+from semel.embedded import EmbeddedServer
 from semel.relay import Message, Relay, Route
 
 COUNT = 1_500
@@ -193,3 +194,30 @@ def test_what_follows_a_message_that_another_relay_took_over_waits_for_it(databa
 
     asyncio.run(go())
     assert broker.arrived["k"] == list(range(28))
+
+
+def test_once_its_lease_may_be_over_a_relay_sends_nothing_more(own_server: EmbeddedServer) -> None:
+    """Its database is away, so that nobody tells it whether others have taken over: its own clock has to."""
+    application = make_app(own_server.url("semel"))
+    kind = application.jobs["note"]
+    broker, sent = Gated(), list[int]()
+
+    async def go() -> None:
+        async with Relay(application, {"out": broker}, lease="1 s", poll="10 ms").running() as running:
+            engine = running._lanes[0]._engine
+            assert engine is not None
+            application.enqueue_many([kind.using(ordering_key="k").new(n) for n in range(5)])
+            await comes_true(
+                lambda: len(engine.board.running) == 5, "the first is on its way, others behind it"
+            )
+            own_server.kill()
+            await asyncio.sleep(1.1)  # what passes is the lease
+            broker.free.set()
+            await comes_true(lambda: not engine.board.running, "what was on its way has ended")
+            sent.extend(broker.arrived["k"])
+            own_server.restart()
+            await comes_true(lambda: done(own_server.url("semel")) == 5, "all are done")
+
+    asyncio.run(go())
+    assert sent == [0], "what was on its way, and no more"
+    assert list(dict.fromkeys(broker.arrived["k"])) == list(range(5))
