@@ -207,6 +207,31 @@ def test_rabbitmq_with_what_it_refuses(database_url: str, rabbit: Rabbit) -> Non
     assert "NO_ROUTE" in jobs(database_url)[1][4], "no queue takes it, and that is no confirmation"
 
 
+@pytest.mark.parametrize("by", ["rabbitmq", "celery"])
+def test_a_negative_confirmation_is_a_refusal(by: str, database_url: str, rabbit: Rabbit) -> None:
+    """A queue that is full refuses what would make it longer."""
+    from kombu import Queue
+
+    app = make_app(database_url)
+    name = f"relay-{uuid.uuid4().hex[:8]}"
+    for number in range(2):
+        app.jobs["note"].using(max_attempts=1).enqueue(number)
+    full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    celery = make_celery(rabbit.url)
+    celery.conf.task_queues = [Queue(name, routing_key=name, queue_arguments=full)]
+    target = ToCelery(celery, tasks={"note": "tests.note"}, queue=name, threads=1)
+    with _rabbit(rabbit) as channel:
+        channel.queue_declare(name, durable=True, arguments=full)
+        figures = asyncio.run(
+            drained(app, ToRabbitMQ(rabbit.url, name) if by == "rabbitmq" else target, retry=QUICK)
+        )
+        assert channel.queue_declare(name, passive=True).method.message_count == 1
+        channel.queue_delete(name)
+    assert (figures.sent, figures.failed, figures.connections) == (1, 1, 1)
+    assert [row[2] for row in jobs(database_url)] == ["done", "failed"]
+    assert "negative confirmation" in jobs(database_url)[1][4]
+
+
 def test_rabbitmq_closes_the_channel_for_an_exchange_that_is_not_there(
     database_url: str, rabbit: Rabbit
 ) -> None:

@@ -18,8 +18,10 @@ from tests.relay.brokers import Broker, Redis
 from tests.relay.forwarded import comes_true, make_app
 from tests.relay.processes import RelayProcess
 from tests.relay.test_kills import check, done
+from tests.support.stored import ask
 from tests.support.waiting import until
 
+from semel.embedded import EmbeddedServer
 from semel.relay import Message, Relay, Route
 
 COUNT = 1_500
@@ -141,3 +143,81 @@ def test_a_delayed_message_delays_those_behind_it(database_url: str) -> None:
             await comes_true(lambda: broker.arrived["a"] == [1, 2], "both, in order")
 
     asyncio.run(go())
+
+
+@dataclass
+class Gated(Watched):
+    """A broker that can be told to wait."""
+
+    free: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def open(self) -> Any:
+        return GatedSender(self)
+
+
+class GatedSender(WatchedSender):
+    broker: Gated
+
+    async def send(self, message: Message) -> None:
+        await self.broker.free.wait()
+        await super().send(message)
+
+
+def test_what_follows_a_message_that_another_relay_took_over_waits_for_it(database_url: str) -> None:
+    application = make_app(database_url)
+    kind = application.jobs["note"]
+    broker = Gated()
+
+    async def go() -> None:
+        relay = Relay(application, {"out": Route(broker, in_flight=2)}, lease="3 s", poll="10 ms")
+        async with relay.running() as running:
+            broker.free.set()
+            application.enqueue_many([kind.using(ordering_key="k").new(n) for n in range(20)])
+            await comes_true(lambda: len(broker.arrived["k"]) == 20, "how long one takes is known")
+            await running.drain()
+            broker.free.clear()
+            application.enqueue_many([kind.using(ordering_key="k").new(n) for n in range(20, 28)])
+            engine = running._lanes[0]._engine
+            assert engine is not None
+            board = engine.board
+            await comes_true(lambda: len(board.waiting) >= 2, "two wait behind those that started")
+            ask(
+                database_url,
+                "UPDATE semel.jobs SET claim = nextval('semel.claim_seq'), worker = 1, "
+                "locked_until = now() + interval '4 s' WHERE id = %s",
+                board.waiting[0].job.id,
+            )
+            first = board.waiting[0]
+            await comes_true(lambda: board.slots.is_lost(first.slot, first.job.claim), "it is known")
+            broker.free.set()
+            await comes_true(lambda: len(broker.arrived["k"]) == 28, "all arrived")
+
+    asyncio.run(go())
+    assert broker.arrived["k"] == list(range(28))
+
+
+def test_once_its_lease_may_be_over_a_relay_sends_nothing_more(own_server: EmbeddedServer) -> None:
+    """Its database is away, so that nobody tells it whether others have taken over: its own clock has to."""
+    application = make_app(own_server.url("semel"))
+    kind = application.jobs["note"]
+    broker, sent = Gated(), list[int]()
+
+    async def go() -> None:
+        async with Relay(application, {"out": broker}, lease="1 s", poll="10 ms").running() as running:
+            engine = running._lanes[0]._engine
+            assert engine is not None
+            application.enqueue_many([kind.using(ordering_key="k").new(n) for n in range(5)])
+            await comes_true(
+                lambda: len(engine.board.running) == 5, "the first is on its way, others behind it"
+            )
+            own_server.kill()
+            await asyncio.sleep(1.1)  # what passes is the lease
+            broker.free.set()
+            await comes_true(lambda: not engine.board.running, "what was on its way has ended")
+            sent.extend(broker.arrived["k"])
+            own_server.restart()
+            await comes_true(lambda: done(own_server.url("semel")) == 5, "all are done")
+
+    asyncio.run(go())
+    assert sent == [0], "what was on its way, and no more"
+    assert list(dict.fromkeys(broker.arrived["k"])) == list(range(5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -13,7 +14,10 @@ from tests.relay.forwarded import QUICK, comes_true, drained, jobs, make_app, re
 from tests.relay.tasks import make_celery
 from tests.support.stored import ask
 
+from semel.core.job import ClaimedJob
 from semel.relay import Message, Target, ToCelery, ToSidekiq
+from semel.relay.refusals import step_aside
+from semel.relay.suspects import Suspects
 
 KNOWN = {"note": ("NoteJob", ["number", "key"])}
 
@@ -189,6 +193,34 @@ def test_one_that_ends_every_connection_without_a_word_steps_aside(
     asyncio.run(go())
     assert {row[2:4] for row in jobs(database_url)} == {("done", 1)}
     assert sorted(broker.arrived) == list(range(80)), "nothing came twice"
+
+
+def test_how_long_it_steps_aside() -> None:
+    """Longer than the next connection takes, so that others come first; longer each time that others did get through."""
+    suspects = Suspects()
+    assert [suspects.note(7, confirmed) for confirmed in (0, 0, 5, 5, 6)] == [1, 1, 2, 2, 3]
+    assert suspects.note(8, 6) == 1
+    suspects.forget(7)
+    assert suspects.note(7, 6) == 1
+    job = ClaimedJob(
+        id=7,
+        claim=1,
+        worker=1,
+        kind="note",
+        payload=b"{}",
+        attempt=1,
+        max_attempts=1,
+        crashes=0,
+        queue="out",
+        priority=0,
+        ordering_key=None,
+        run_at=datetime.now(UTC),
+    )
+    for times, least, most in [(1, 3.5, 4.0), (3, 5.0, 7.0), (50, 33.0, 63.0)]:
+        aside = step_aside(job, 3.0, times)
+        assert aside.delay is not None
+        assert least <= aside.delay.total_seconds() <= most
+        assert (aside.status, aside.refund, aside.error) == ("pending", True, None)
 
 
 def test_a_broker_that_is_away_costs_no_attempt(database_url: str, redis: Redis) -> None:

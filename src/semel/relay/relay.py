@@ -21,8 +21,8 @@ from semel.relay.target import Target
 from semel.store.connect import connect_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession
 
-DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({"lease": "30 s", "poll": "0.2 s", "quiet_poll": "1 s"})
-"""Settings that a relay has otherwise than a worker: it holds each job for moments only."""
+DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({"lease": "30 s"})
+"""What a relay has otherwise than a worker: it holds each job for moments only."""
 
 
 class Relay:
