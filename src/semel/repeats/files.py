@@ -17,8 +17,10 @@ from semel.repeats.problems import Problems
 from semel.repeats.tables import read_table, sniff_delimiter
 from semel.repeats.times import Clock
 from semel.store.past.scratch import open_scratch
+from semel.store.past.sieve import Deliveries
 
 FORMATS: Final = ("csv", "jsonl", "logfmt", "pattern")
+_AT_ONCE: Final = 512
 _COMPRESSED: Final = (".gz", ".zst", ".bz2", ".xz")
 
 
@@ -58,16 +60,17 @@ def find_in_file(file: File, *, most_listed: int) -> tuple[Past, Problems]:
     return replace(past, counts=counts), problems
 
 
-def deliveries(found: Iterator[Found | Block], file: File, problems: Problems) -> Iterator[tuple[Any, ...]]:
-    """What can be counted, as rows of the scratch table; the rest is told to ``problems``."""
+def deliveries(found: Iterator[Found | Block], file: File, problems: Problems) -> Iterator[Deliveries]:
+    """What can be counted, some at a time; the rest is told to ``problems``."""
     clock = Clock(problems, file.zone, file.unit, file.time_format)
     since = BEFORE_ALL_MS if file.since_ms is None else file.since_ms
     until = AFTER_ALL_MS if file.until_ms is None else file.until_ms
+    kept: list[tuple[Any, ...]] = []
     for some in found:
         if isinstance(some, Block):
             moments = clock.read_block(some.times, some.first_line) if _has_all(some) else None
             if moments is not None and since <= min(moments) and max(moments) < until:
-                yield from zip(*map(_all_storable, some.references), moments, strict=True)
+                yield Deliveries(tuple(map(_all_storable, some.references)), moments)
                 continue
             one_by_one = _records_of(some)
         else:
@@ -77,9 +80,19 @@ def deliveries(found: Iterator[Found | Block], file: File, problems: Problems) -
             if moment is None:
                 continue
             if since <= moment < until:
-                yield (*map(_storable, reference), moment)
+                kept.append((*map(_storable, reference), moment))
             else:
                 problems.add("outside", line)
+        if len(kept) >= _AT_ONCE:
+            yield _by_columns(kept)
+            kept = []
+    if kept:
+        yield _by_columns(kept)
+
+
+def _by_columns(rows: list[tuple[Any, ...]]) -> Deliveries:
+    *references, times = (list(column) for column in zip(*rows, strict=True))
+    return Deliveries(tuple(references), times)
 
 
 def _moment(clock: Clock, line: int, reference: tuple[str, ...], time: str) -> int | None:

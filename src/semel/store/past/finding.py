@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ def find_repeats(reader: Reader, table: HistoryTable, *, most_listed: int) -> Pa
         counts=count(reader, table),
         listed=list_repeats(reader, table, most_listed),
         gaps=group_gaps(reader, table),
-        **group_by_time(reader, table, table),
+        **group_by_time(reader, table),
     )
 
 
@@ -80,21 +80,27 @@ def group_gaps(reader: Reader, table: HistoryTable) -> tuple[GapGroup, ...]:
     return tuple(GapGroup(*(int(figure) for figure in row)) for row in _ask(reader, table, "group_gaps"))
 
 
-def group_by_time(reader: Reader, activity: HistoryTable, repeated: HistoryTable) -> dict[str, Any]:
+def group_by_time(reader: Reader, table: HistoryTable) -> dict[str, Any]:
     """Deliveries and repeats by the minute; in longer steps where there are too many minutes."""
     step = MINUTE_MS
     while True:
-        rows = _ask(reader, activity, "group_activity", step_ms=step, most_buckets=MOST_BUCKETS + 1)
+        rows = _ask(reader, table, "group_activity", step_ms=step, most_buckets=MOST_BUCKETS + 1)
         if len(rows) <= MOST_BUCKETS:
             break
         step *= 10
-    repeats = {int(row[0]): row for row in _ask(reader, repeated, "group_repeats", step_ms=step)}
+    return {"buckets": to_buckets(rows, reader, table, step), "step_ms": step}
+
+
+def to_buckets(
+    activity: Rows | Sequence[tuple[int, int]], reader: Reader, repeated: HistoryTable, step_ms: int
+) -> tuple[Bucket, ...]:
+    """The activity, with the repeats that are in it."""
+    repeats = {int(row[0]): row for row in _ask(reader, repeated, "group_repeats", step_ms=step_ms)}
     nothing = (0, 0, 0)
-    buckets = tuple(
+    return tuple(
         Bucket(int(start), int(deliveries), *(int(figure) for figure in repeats.get(int(start), nothing)[1:]))
-        for start, deliveries in rows
+        for start, deliveries in activity
     )
-    return {"buckets": buckets, "step_ms": step}
 
 
 def to_text(value: object, *, plain: bool = False) -> str:

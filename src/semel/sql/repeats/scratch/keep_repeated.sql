@@ -1,4 +1,4 @@
--- For `semel repeats` over a file: the deliveries of what came more than once, which all but the activity is read from.
+-- For `semel repeats` over a file: the deliveries of what did come more than once.
 CREATE TABLE repeated AS
 SELECT *
 FROM deliveries
