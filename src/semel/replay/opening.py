@@ -29,7 +29,7 @@ def open_version(
     description: Description, code: Code, options: Options, numbers: itertools.count[int], *, newest: bool
 ) -> Iterator[Version]:
     """Everything that one version needs; nothing of it is left when it closes. Raises NotStaging."""
-    logs = options.directory / "logs" / (code.label or "code")
+    logs = options.directory.absolute() / "logs" / (code.label or "code")  # workers start elsewhere
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         short = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="semel-", dir="/tmp")))

@@ -1,0 +1,123 @@
+"""The example: a payout job on Celery and Redis that repeats, and the same with its guard, as an engineer goes through it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.adapters import brokers
+from tests.support.keeping import free_port, run_directory
+from tests.support.waiting import until
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "before_and_after"
+DESCRIPTION = "replay-payout.toml"
+BOTH = ("--code", "before=before", "--code", "after=after")
+CHECKS = ("three-deliveries", "two-at-once", "look-alikes", "killed-on-return-child")
+
+Semel = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the example, which is a project of its own."""
+    copy = tmp_path / "market"
+    shutil.copytree(EXAMPLE, copy)
+    (copy / "pyproject.toml").touch()
+    return copy
+
+
+@pytest.fixture
+def semel(
+    request: pytest.FixtureRequest, project: Path, make_database: Callable[[str], Any]
+) -> Iterator[Semel]:
+    """The command in the project, with a Redis, a database and a bank that is open."""
+    port = free_port()
+    told = {
+        **os.environ,
+        "REDIS_URL": brokers.shared_redis(*run_directory(request)).new_url(),
+        "SEMEL_DATABASE_URL": make_database("postgresql"),
+        "BANK_URL": f"http://127.0.0.1:{port}",
+        "C_FORCE_ROOT": "1",
+    }
+    with psycopg.connect(told["SEMEL_DATABASE_URL"]) as connection:
+        connection.execute((project / "before" / "schema.sql").read_text("utf-8"))
+
+    def call(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "semel", *words],
+            cwd=project,
+            env={**told, **more},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=280,
+            check=False,
+        )
+
+    bank = subprocess.Popen([sys.executable, "-m", "bank", "--port", str(port)], cwd=project)
+    try:
+        until(lambda: is_open(told["BANK_URL"]), "the bank is open")
+        yield call
+    finally:
+        bank.send_signal(signal.SIGTERM)
+        bank.wait(20)
+
+
+def is_open(bank: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{bank}/payments?note=none", timeout=5) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.timeout(300)
+def test_the_code_before_fails_and_the_code_after_holds(semel: Semel) -> None:
+    refused = semel("replay", DESCRIPTION, *BOTH)
+    assert refused.returncode == 2
+    assert "not-staging" in refused.stderr
+    assert semel("replay", DESCRIPTION, *BOTH, "--staging").returncode == 0
+    only = [word for check in CHECKS for word in ("--only", check)]
+    done = semel("replay", DESCRIPTION, *BOTH, *only, "--rounds", "3", "--json", "--html", "payout.html")
+    assert done.returncode == 0, done.stdout + done.stderr
+    before, after = json.loads(done.stdout)["runs"]
+    verdicts = {
+        run["label"]: {each["name"]: each["verdict"] for each in run["checks"]} for run in (before, after)
+    }
+    assert verdicts["after"] == dict.fromkeys(CHECKS, "holds")
+    assert verdicts["before"] == {
+        "three-deliveries": "holds",  # the books say so by then
+        "two-at-once": "fails",
+        "look-alikes": "holds",
+        "killed-on-return-child": "fails",
+    }
+
+
+def test_what_happened_twice_already(semel: Semel) -> None:
+    done = semel("repeats", "payments.csv", "-r", "payout_id", "-t", "paid_at", "--deploys", "deploys.txt")
+    assert done.returncode == 1
+    assert "30 came more than once (30 repeats)" in done.stdout
+    assert "12 gaps (40.0%) about 10 min apart" in done.stdout
+    assert "9 of 30 repeats within 10 min after a deploy" in done.stdout
+
+
+def test_the_payments_are_made_anew_as_they_are(project: Path) -> None:
+    before = [(project / name).read_bytes() for name in ("payments.csv", "deploys.txt")]
+    subprocess.run([sys.executable, "make_payments.py"], cwd=project, check=True)
+    assert [(project / name).read_bytes() for name in ("payments.csv", "deploys.txt")] == before
+
+
+def test_its_note(semel: Semel, project: Path) -> None:
+    done = semel("note", "market.payouts:pay_out", PYTHONPATH=str(project / "after"))
+    assert done.returncode == 0, done.stderr
+    assert "payout_id" in done.stdout
