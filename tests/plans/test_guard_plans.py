@@ -39,6 +39,7 @@ EXEMPT = {
     "list_adapters": "asked by a person before a redo; as count_operations",
     "count_stale": "a list: tests/guard_people/test_plans.py",
     "count_open": "asked by a person: tests/doctor/test_database.py",
+    "end_lease": "by a replay alone, on staging: tests/replay/test_judge_right.py",
     "measure_runs": "asked by a person: tests/note/test_measures.py",
     "find_unique": "reads the catalogue only",
     "operation_events": "one operation's history: tests/guard_people/test_plans.py",
