@@ -38,7 +38,7 @@ class Suggestion:
 def suggest(past: Past, deploys: AtDeploys | None) -> list[Suggestion]:
     """Equal gaps first, then what remains of the short and the long ones, then what came at one time."""
     all_gaps = sum(group.gaps for group in past.gaps)
-    peaks = find_peaks(past.gaps)
+    peaks = [peak for peak in find_peaks(past.gaps) if peak.about_ms <= DAY or _is_whole_days(peak)]
     rest = [group for group in past.gaps if not any(_within(group, peak) for peak in peaks)]
     found = [_equal(peak, all_gaps) for peak in peaks]
     found += _apart(rest, all_gaps)
@@ -51,11 +51,16 @@ def _within(group: GapGroup, peak: Peak) -> bool:
     return peak.least_ms <= group.least_ms and group.most_ms <= peak.most_ms
 
 
+def _is_whole_days(peak: Peak) -> bool:
+    """No time-out is as long; what recurs by the day is a schedule, and other long gaps have nothing in common."""
+    return peak.about_ms >= 20 * HOUR and min(peak.about_ms % DAY, DAY - peak.about_ms % DAY) <= HOUR
+
+
 def _equal(peak: Peak, all_gaps: int) -> Suggestion:
     share = peak.gaps / all_gaps
     figures = {"about_seconds": peak.about_ms / SECOND, "gaps": peak.gaps, "share": round(share, 4)}
     about = say_duration(peak.about_ms)
-    if peak.about_ms >= 20 * HOUR and min(peak.about_ms % DAY, DAY - peak.about_ms % DAY) <= HOUR:
+    if _is_whole_days(peak):
         return Suggestion(
             "schedule",
             f"{_part(peak.gaps, share)} about {about} apart",
@@ -108,13 +113,13 @@ def say_deploys(found: AtDeploys) -> str:
     """The count beside what chance would give."""
     return (
         f"{found.at_deploys:,} of {found.repeats:,} repeats within {say_duration(found.window_ms)} after a deploy; "
-        f"by chance {found.by_chance:.1f} (p = {say_chance(found.p_value)}, deploys shifted: "
+        f"by chance {found.by_chance:.1f} (p {say_chance(found.p_value)}, deploys shifted: p "
         f"{say_chance(found.p_shifted)})"
     )
 
 
 def say_chance(value: float) -> str:
-    return "< 1e-12" if value < 1e-12 else f"{value:.2g}"
+    return "< 1e-12" if value < 1e-12 else f"= {value:.2g}"
 
 
 def _bursts(past: Past) -> list[Suggestion]:
