@@ -151,6 +151,7 @@ def test_its_record_keeps_the_message_with_the_queues_url(
     assert stored is not None
     assert json.loads(stored["message"]) == {
         "adapter": "sqs",
+        "id": "1",
         "queue": "https://sqs.eu-central-1.amazonaws.com/123456789012/orders.fifo",
         "body": record["body"],
         "attributes": {"by": {"type": "String", "text": "shop"}},
