@@ -102,7 +102,7 @@ def test_c04_another_application_has_a_shorter_time_out(make_rig: MakeRig) -> No
     """One waits for an hour, the other on the same Redis for two seconds: it gives back everybody's messages."""
     rig = make_rig(visibility=3600)
     for _ in range(2):
-        rig.start(concurrency=2)
+        rig.start(concurrency=2, lease=20)  # its copies wait for the rest of it
     rig.start(queues="other", setup=with_setup(rig, visibility=2, queue="other"))
     rig.stage.hold("guarded", "inside")
     rig.stage.hold("twin", "claimed")
@@ -183,7 +183,7 @@ def test_c07_two_schedulers_send_one_slot_under_two_ids(make_rig: MakeRig) -> No
 
 def test_c08_a_claim_left_by_a_kill_blocks_for_one_lease(make_rig: MakeRig) -> None:
     rig = make_rig()
-    rig.start(lease=4)
+    rig.start(lease=10)  # the pool looks after its children every 5 s
     rig.stage.hold("guarded", "claimed")
     message = rig.send("guarded", how="late_plain")
     os.kill(rig.stage.wait_for("guarded", "claimed").pid, signal.SIGKILL)
