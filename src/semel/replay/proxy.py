@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -31,7 +30,7 @@ from semel.replay import peers
 from semel.replay.control import ControlRoom
 from semel.replay.description import Description
 from semel.replay.events import Do, Event, Point
-from semel.replay.processes import descendants
+from semel.replay.processes import descendants, state_of
 
 _WITHOUT_EFFECT: Final = ("GET", "HEAD", "OPTIONS")
 _OF_ONE_HOP: Final = frozenset(
@@ -318,15 +317,7 @@ def _delivery_of(room: ControlRoom, pid: int) -> tuple[str, int | None]:
 def _wait_woken(pid: int) -> None:
     """Until it runs again, or has ended."""
     time.sleep(_LOOK)
-    while True:
-        try:
-            state = (
-                Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()[0]
-            )
-        except OSError:
-            return
-        if state != "T":
-            return
+    while state_of(pid) == "T":
         time.sleep(_LOOK)
 
 
