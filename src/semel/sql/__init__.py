@@ -17,7 +17,7 @@ from semel.errors import ConfigurationError
 SCHEMA_VERSION = 4
 """The newest schema version that this code was written for."""
 
-_BY_DIALECT = ("guard", "replay")
+_BY_DIALECT = ("guard", "replay", "shared")
 """Folders with one folder a dialect."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _SHARED = re.compile(r"\{([a-z_]+/[a-z_]+)\}")

@@ -14,17 +14,6 @@ SELECT id, scope, job_type,
        reference_at,
        held_reason, last_error, message IS NOT NULL, key_version, result_dropped
   FROM semel_operations
- WHERE state IN ({states})
-   AND (CAST(:job_type AS TEXT) IS NULL OR job_type = CAST(:job_type AS TEXT))
-   AND (CAST(:scope AS TEXT) IS NULL OR scope = CAST(:scope AS TEXT))
-   AND (CAST(:label AS TEXT) IS NULL OR label = CAST(:label AS TEXT))
-   AND (CAST(:key AS TEXT) IS NULL OR key = CAST(:key AS BLOB))
-   AND (CAST(:changed_before AS REAL) IS NULL
-        OR changed_at < CAST(:changed_before AS REAL))
-   AND (CAST(:changed_after AS REAL) IS NULL
-        OR changed_at >= CAST(:changed_after AS REAL))
-   AND (CAST(:idle AS REAL) IS NULL
-        OR CASE state WHEN 'claimed' THEN lease_until WHEN 'released' THEN changed_at + CAST(:unclaimed AS REAL) END
-           < (julianday('now') - 2440587.5) * 86400.0 - CAST(:idle AS REAL))
+{shared/wanted_operations}
    AND (CAST(:before_id AS INTEGER) IS NULL OR id < CAST(:before_id AS INTEGER))
  ORDER BY id DESC LIMIT {limit}
