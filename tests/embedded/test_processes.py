@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from semel.embedded import EmbeddedServer
+from semel.embedded.place import Place, make_ours, refuse_foreign, remove_directory
 from semel.embedded.postmaster import is_alive
 from semel.embedded.waiting import wait_until
 
@@ -83,6 +86,39 @@ def test_processes_that_ask_at_once_get_one_server(home: Path) -> None:
     url, pid = answers.pop().split()
     assert EmbeddedServer(home / "postgres").status().pid == int(pid), "it outlives those who asked"
     assert url == EmbeddedServer(home / "postgres").url()
+
+
+def test_a_directory_in_the_making_or_unmaking_is_never_foreign(tmp_path: Path) -> None:
+    place = Place.at(tmp_path / "postgres")
+    over = Event()
+
+    def make_and_remove() -> None:
+        for _ in range(300):
+            make_ours(place)
+            place.log.write_text("", "utf-8")
+            remove_directory(place)
+        over.set()
+
+    with ThreadPoolExecutor() as pool:
+        maker = pool.submit(make_and_remove)
+        while not over.is_set() and not maker.done():
+            refuse_foreign(place)
+        maker.result()
+
+
+def test_what_a_killed_destroy_leaves_can_be_destroyed(tmp_path: Path) -> None:
+    place = Place.at(tmp_path / "postgres")
+    make_ours(place)
+    place.password.unlink()
+    EmbeddedServer(tmp_path / "postgres").destroy()
+    assert not place.directory.exists()
+
+
+def test_those_who_destroy_at_once_destroy_once(tmp_path: Path) -> None:
+    make_ours(Place.at(tmp_path / "postgres"))
+    with ThreadPoolExecutor(4) as pool:
+        for destroyed in [pool.submit(EmbeddedServer(tmp_path / "postgres").destroy) for _ in range(4)]:
+            destroyed.result()
 
 
 def test_an_owned_server_ends_with_its_process(tmp_path: Path) -> None:

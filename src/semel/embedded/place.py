@@ -19,6 +19,7 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,17 +114,21 @@ def refuse_foreign(place: Place) -> None:
 
 
 def _refuse_foreign(place: Place) -> None:
+    """Another process may be making or destroying the directory meanwhile: the marker comes first and goes last."""
     directory = place.directory
-    if not directory.exists():
+    try:
+        found = directory.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise _foreign(f"{directory} is a file, not a directory.")
+        if found.st_uid != os.geteuid() and not (os.geteuid() == 0 and found.st_uid == NOBODY):
+            raise _foreign(
+                f"{directory} belongs to the user with number {found.st_uid}, and this is {os.geteuid()}."
+            )
+        entries = sorted(path.name for path in directory.iterdir())
+    except FileNotFoundError:
         return
-    if not directory.is_dir():
-        raise _foreign(f"{directory} is a file, not a directory.")
-    owner = directory.stat().st_uid
-    if owner != os.geteuid() and not (os.geteuid() == 0 and owner == NOBODY):
-        raise _foreign(f"{directory} belongs to the user with number {owner}, and this is {os.geteuid()}.")
-    if is_ours(place):
+    if place.marker.name in entries:
         return
-    entries = sorted(path.name for path in directory.iterdir())
     if "PG_VERSION" in entries:
         raise _foreign(f"{directory} is a PostgreSQL data directory that semel did not make.")
     if entries:
@@ -143,6 +148,20 @@ def make_ours(place: Place) -> None:
         place.directory.chmod(0o700)
         _write_once(place.marker, MARKER_TEXT)
         _write_once(place.password, secrets.token_urlsafe(24))
+
+
+def remove_directory(place: Place) -> None:
+    """Delete the directory, the marker last: a destroy that is killed leaves what can be destroyed again."""
+    with disk_errors(place):
+        for path in place.directory.iterdir():
+            if path == place.marker:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        place.marker.unlink()
+        place.directory.rmdir()
 
 
 def make_runtime(place: Place) -> None:

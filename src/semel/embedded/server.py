@@ -16,7 +16,7 @@ from semel.embedded.cluster import Cluster
 from semel.embedded.identity import choose_identity
 from semel.embedded.launch import launch
 from semel.embedded.lock import locked
-from semel.embedded.place import Place, is_ours, make_directory, make_ours, refuse_foreign
+from semel.embedded.place import Place, is_ours, make_directory, make_ours, refuse_foreign, remove_directory
 from semel.embedded.postmaster import Postmaster, find_postmaster, has_stale_pid_file
 from semel.embedded.process import ServerProcess
 from semel.embedded.settings import DATABASE, DEFAULT_PORT, USER
@@ -162,8 +162,9 @@ class EmbeddedServer:
         if not is_ours(self._place):
             return
         with locked(self._place):
-            self._stop_under_lock()
-            shutil.rmtree(self._place.directory)
+            if is_ours(self._place):
+                self._stop_under_lock()
+                remove_directory(self._place)
             shutil.rmtree(self._place.runtime)
 
     def status(self) -> ServerStatus:
