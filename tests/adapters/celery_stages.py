@@ -12,6 +12,7 @@ from tests.adapters.celery_rig import CeleryRig
 from tests.support.waiting import until
 
 import semel
+from semel.core.effects import Effect
 from semel.core.operation_report import OperationFilter
 from semel.core.operations import State
 from semel.store.guard_views import list_operations
@@ -31,7 +32,9 @@ class Holder:
 
 
 @contextmanager
-def holding(rig: CeleryRig, name: str, *, amount: int = 100) -> Iterator[Holder]:
+def holding(
+    rig: CeleryRig, name: str, *, amount: int = 100, effect: Effect | None = None
+) -> Iterator[Holder]:
     """While the block runs (or until `Holder.end`), the operation is claimed, past its point of no return.
 
     The lease is short and kept, so that others are told to come again soon.
@@ -47,6 +50,7 @@ def holding(rig: CeleryRig, name: str, *, amount: int = 100) -> Iterator[Holder]
         lease=3,
         longest_run=120,
         extend=True,
+        effect=effect,
     )
     def charge(op: semel.Operation, name: str, amount: int = 100) -> str:
         with op.acting():

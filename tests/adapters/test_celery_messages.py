@@ -183,18 +183,13 @@ def test_in_progress_uses_up_no_retry(rig: CeleryRig) -> None:
 def test_a_chain_a_group_and_a_chord(rig: CeleryRig) -> None:
     """One member of each is in progress at first: nothing goes on before it is completed, and then once."""
     rig.start(concurrency=2)
-
-    def charge(name: str) -> Any:
-        return rig.app.signature("charge_hold", kwargs={"name": name}, queue="charges", immutable=True)
-
-    def then(task: str, name: str) -> Any:
-        return rig.app.signature(task, kwargs={"name": name}, queue="charges")
-
     with ExitStack() as held_back:
         holders = [held_back.enter_context(holding(rig, name)) for name in ("c1", "g1", "m1")]
-        line = chain(charge("c1"), charge("c2"), then("step", "chain end"), app=rig.app).apply_async()
-        many = group([charge("g1"), charge("g2")], app=rig.app).apply_async()
-        both = chord(group([charge("m1"), charge("m2")], app=rig.app), then("total", "body"), app=rig.app)()
+        line = chain(
+            _charge(rig, "c1"), _charge(rig, "c2"), _then(rig, "step", "chain end"), app=rig.app
+        ).apply_async()
+        many = group([_charge(rig, "g1"), _charge(rig, "g2")], app=rig.app).apply_async()
+        both = _chord(rig)
         for name in ("c1", "g1", "m1"):
             rig.wait_answered(name, "in_progress")
         rig.wait_state("m2", "completed acted")
@@ -208,6 +203,33 @@ def test_a_chain_a_group_and_a_chord(rig: CeleryRig) -> None:
     rig.wait_idle()
     names = ("c2", "g2", "m2", "body", "chain end")
     assert [rig.stage.effects[name] for name in names] == [1] * 5
+
+
+def test_a_chords_member_that_died_after_its_completion_counts_by_its_repeat(rig: CeleryRig) -> None:
+    """Nothing of it had reached the result backend: the chord's body waits for the repeat, and runs once."""
+    rig.start(concurrency=2)
+    rig.stage.hold("m1", "completed")
+    both = _chord(rig)
+    os.kill(rig.stage.wait_for("m1", "completed").pid, signal.SIGKILL)
+    rig.stage.release("m1", "completed")
+    assert both.get(timeout=60) == 2
+    rig.wait_idle()
+    assert [rig.stage.effects[name] for name in ("m1", "m2", "body")] == [1] * 3
+    assert rig.answered("m1", "repeat") == 1
+
+
+def _charge(rig: CeleryRig, name: str) -> Any:
+    return rig.app.signature("charge_hold", kwargs={"name": name}, queue="charges", immutable=True)
+
+
+def _then(rig: CeleryRig, task: str, name: str) -> Any:
+    return rig.app.signature(task, kwargs={"name": name}, queue="charges")
+
+
+def _chord(rig: CeleryRig) -> Any:
+    """Of m1 and m2, whose number its body counts."""
+    members = group([_charge(rig, "m1"), _charge(rig, "m2")], app=rig.app)
+    return chord(members, _then(rig, "total", "body"), app=rig.app)()
 
 
 def test_a_repeat_dispatches_the_next_step_again(rig: CeleryRig) -> None:
@@ -308,21 +330,35 @@ def test_a_revoked_task_leaves_its_record_to_the_lease(rig: CeleryRig) -> None:
     rig.wait_state("next", "completed acted")
 
 
-def test_a_claim_lost_midway_ends_the_attempt_and_asks_the_record(rig: CeleryRig) -> None:
-    """Taken over while it was paused before acting: it never acts, its message comes again, and the worker goes on."""
-    rig.start()
-    rig.stage.hold("paused", "claimed")
-    message = rig.send("paused")
-    rig.stage.wait_for("paused", "claimed")
+@pytest.mark.parametrize(
+    ("how", "point", "effects"),
+    [("once", "claimed", 0), ("duplicate", "effect", 1)],
+    ids=["before acting", "after the effect, under autoretry"],
+)
+def test_a_claim_lost_midway_ends_the_attempt_and_not_the_worker(
+    rig: CeleryRig, how: str, point: str, effects: int
+) -> None:
+    """Taken over while it was paused: that is no failure and no retry. The same child runs the next task, and the message
+    comes again and asks the record."""
+    rig.start(SEMEL_TEST_NOTES="1")
+    rig.stage.hold("paused", point)
+    message = rig.send("paused", how=how)
+    child = rig.stage.wait_for("paused", point).pid
     rig.age("paused")
-    with holding(rig, "paused") as holder:
-        rig.stage.release("paused", "claimed")
+    with holding(rig, "paused", effect=semel.AcceptDuplicate()) as holder:
+        rig.stage.release("paused", point)
         rig.wait_answered("paused", "claim_lost")
+        rig.send("next", how="once")
+        rig.wait_state("next", "completed acted")
+        assert {each.pid for each in rig.stage.arrived("next")} == {child}
+        assert rig.result_of(message).state == "PENDING"
         holder.end()
     rig.wait_answered("paused", "repeat")
     rig.wait_idle()
-    assert rig.stage.effects["paused"] == 0
+    assert {told["retries"] for told in received(rig, "paused")} == {0}
     assert rig.result(message) == "by the holder"
+    assert rig.stage.effects["paused"] == effects
+    assert rig.logged("Traceback") == 0
 
 
 def test_arguments_that_no_jsonb_takes_are_kept_and_sent_again(rig: CeleryRig) -> None:
