@@ -19,7 +19,8 @@ from semel.relay import Message, Sender, Target, forwarding
 
 @dataclass
 class Hostile:
-    """By number, what happens to a message when it comes first: ``lost``, ``unconfirmed`` or ``refused``."""
+    """By number, what happens to a message when it comes first: ``lost``, ``unconfirmed``, ``refused``, or ``kept``, which is
+    refused and there all the same."""
 
     faults: dict[int, str]
     arrived: list[Arrived] = field(default_factory=list)
@@ -58,6 +59,8 @@ class _HostileSender:
             raise MessageRefused("Not now.")
         if fault != "lost":
             self.broker.arrived.append(Arrived(message.id, message.key, number))
+        if fault == "kept":
+            raise MessageRefused("Not by all.")
         if fault is not None:
             self.lost.set()
             raise BrokerUnreachable("It ended.")
@@ -126,6 +129,17 @@ def with_new_ids(patch: pytest.MonkeyPatch) -> None:
         "make_message",
         lambda *given: dataclasses.replace(right(*given), id=str(uuid.uuid4())),
     )
+
+
+def with_ids_by_attempt(patch: pytest.MonkeyPatch) -> None:
+    """Wrong: a message that was refused has another id when it is tried again."""
+    right = forwarding.make_message
+
+    def make(job: Any, *given: Any) -> Message:
+        message = right(job, *given)
+        return dataclasses.replace(message, id=f"{message.id}-{message.attempt}")
+
+    patch.setattr(forwarding, "make_message", make)
 
 
 def without_waiting(patch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tests.relay.broken import (
     Hostile,
     whatever_came_before,
     with_followers_left,
+    with_ids_by_attempt,
     with_new_ids,
     without_waiting,
 )
@@ -29,6 +30,7 @@ COUNT = 240
 KEYS = 3
 FAULTS = {number: ("lost", "unconfirmed")[number % 2] for number in range(15, COUNT, 23)}
 FAULTS |= dict.fromkeys((67, 97, 108, 140, 170, 201), "refused")
+FAULTS |= dict.fromkeys((44, 121, 182), "kept")
 """Of messages with a key and without; those that are refused have one."""
 
 
@@ -66,6 +68,7 @@ def test_one_that_is_right(database_url: str) -> None:
     ("wrong", "seen"),
     [
         (with_new_ids, "the same message has the same id"),
+        (with_ids_by_attempt, "the same message has the same id"),
         (without_waiting, "Arrived|one of a key at a time"),
         (whatever_came_before, "Arrived"),
     ],
