@@ -12,13 +12,13 @@ import semel
 from semel import Held, InProgress, KeyRefused, TooOld
 from semel.store.guard_upkeep import purge_completed, purge_released
 from semel.store.own_connections import open_own
-from semel.store.run import run
+from semel.store.run import Watch, run
 
 DAY = 24 * 3600
 
 
-def purge(case: Case) -> None:
-    own = open_own(case.target)
+def purge(case: Case, *, watch: Watch | None = None) -> None:
+    own = open_own(case.target, watch=watch)
     with own.session() as session:
         for make in (purge_completed, purge_released):
             while run(make(keep=timedelta(days=7)), session) == 1000:
@@ -45,6 +45,20 @@ def test_c24_a_purge_leaves_what_is_claimed_stale_or_held(case: Case) -> None:
     case.hooks["acting"] = now_and_then
     charge(1)
     assert len(case.effects) == 1
+
+
+def test_c37_a_purge_that_is_killed_half_way_leaves_nothing_behind(case: Case) -> None:
+    """It has no claim of its own that the next one would have to wait for, and nothing of it makes a stale claim another."""
+    charge = case.charge()
+    charge("done")
+    case.dies("acting", lambda: charge("stale"))
+    case.later(8 * DAY)
+    for moment in ("before", "after"):
+        case.dies(moment, lambda: purge(case, watch=lambda at, _: case.at(at)))
+    purge(case)
+    assert case.state == "claimed"
+    with pytest.raises(Held):
+        charge("stale")
 
 
 def test_c34_a_completed_operation_is_known_however_quick_it_was(case: Case) -> None:

@@ -200,13 +200,21 @@ def test_c63_a_violation_of_another_constraint_is_no_repeat(case: Case, paid: st
 
 
 def test_c31_nothing_depends_on_a_session(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step on a connection of its own, as behind a pooler."""
+    """Each step on a connection of its own, as behind a pooler; whoever comes meanwhile is refused all the same."""
     from semel.store.own_sessions import OwnMysqlSession, OwnPsycopgSession, OwnSqliteSession
 
+    used: list[object] = []
     for session in (OwnMysqlSession, OwnPsycopgSession, OwnSqliteSession):
-        monkeypatch.setattr(session, "is_clean", lambda self: False)
+        monkeypatch.setattr(session, "is_clean", lambda self: used.append(self))
     charge = case.charge(semel.AcceptDuplicate())
+
+    def rival() -> None:
+        with pytest.raises(semel.InProgress):
+            charge(1)
+
+    case.hooks["acting"] = rival
     assert [charge(1), charge(1)] == ["charge of 1"] * 2
+    assert len({id(each) for each in used}) == len(used) >= 4, "the claim, the act and the end; and the rival"
     case.dies("acted", lambda: charge(2))
     case.later(61)
     assert charge(2) == "charge of 2"
