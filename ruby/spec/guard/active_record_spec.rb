@@ -101,6 +101,16 @@ Databases::URLS.each_key do |dialect|
       end
     end
 
+    it "lets a Row read what there is now, and not what the query cache had before" do
+      insert = -> { stored.ask("INSERT INTO #{table} (id, customer) VALUES (7, 'bob')") }
+      base.cache do
+        expect(model.count).to eq(0)
+        insert.call
+        expect(model.count).to eq(0) # ActiveRecord's own answer
+        expect(once.operation("count", key: key, effect: Semel::Row.new) { model.count }).to eq(1)
+      end
+    end
+
     it "takes no notice of the transaction that a test is wrapped in" do
       base.connection.begin_transaction(joinable: false, _lazy: false)
       expect(once.operation("charge", key: [key, 1]) { 1 }).to eq(1) unless dialect == "sqlite" # one writer a file

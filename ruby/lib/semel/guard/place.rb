@@ -89,8 +89,11 @@ module Semel
         by_records = Store::ActiveRecordSource.connection?(connection)
         driver = by_records ? Store::ActiveRecordSource.driver_of(connection) : connection
         found = Store::Sources.session_class(driver).new(driver, statements)
-        found.lock = connection.lock if by_records
         found.watch = @watch
+        return found unless by_records
+
+        found.lock = connection.lock
+        connection.clear_query_cache # what a Row reads is what there is once it has its claim
         found
       end
 
