@@ -161,26 +161,98 @@ def test_an_extension_that_is_refused_means_no_new_act(
         with op.acting():
             effects.act(name)
 
+    with consuming(make_consumer(queue, charge, client=client, concurrency=1)):
+        queue.send({"name": "lost"})
+        until(lambda: effects.begun, "the first runs")
+        taken = take(queue, client)
+        gate.set()
+        assert lost.wait(30)
+        until(lambda: (state_of(path, "lost") or {})["state"] == "released", "the claim is given back")
+    assert effects.happened == []
+    make_charge(once, effects, payload=(), lease="60 s")(**json.loads(taken["Body"]))
+    assert effects.happened == ["lost"]
+
+
+def test_a_claim_is_extended_together_with_its_message_and_no_longer(
+    server: SqsServer, once: semel.Once, effects: Effects, path: Path
+) -> None:
+    """Both are kept while the function runs; when others have the message, the lease ends, and they have the claim too."""
+    queue = Queue.on(server, VisibilityTimeout=2)
+    client = Noting(queue.client)
+    acted, ended = threading.Event(), threading.Event()
+
+    @once.operation(
+        "charge", key="name", payload=(), acting="explicit", lease="3 s", longest_run="2 min", extend=True
+    )
+    def charge(op: semel.Operation, name: str) -> None:
+        effects.begin(name)
+        assert acted.wait(60)
+        try:
+            with op.acting():
+                effects.act("by the one that lost it")
+        finally:
+            ended.set()
+
+    rival = make_charge(once, effects, payload=(), lease="60 s")
+
+    def takes_over() -> bool:
+        try:
+            rival("together")
+        except semel.InProgress:
+            return False
+        return True
+
+    with consuming(make_consumer(queue, charge, client=client, concurrency=1)):
+        queue.send({"name": "together"})
+        until(lambda: (state_of(path, "together") or {}).get("revision", 0) >= 3, "the claim is extended")
+        assert not takes_over()
+        take(queue, client)
+        until(takes_over, "nobody extends the claim any more", 30)
+        acted.set()
+        assert ended.wait(30)
+    assert effects.happened == ["together"]
+
+
+def test_a_message_is_extended_no_longer_than_its_claim(
+    server: SqsServer, once: semel.Once, effects: Effects, path: Path
+) -> None:
+    """Its function goes on and on: others get the message as soon as the claim is known to be lost."""
+    queue = Queue.on(server, VisibilityTimeout=1)
+    gate = effects.hold("outlived")
+
+    @once.operation(
+        "charge", key="name", payload=(), acting="explicit", lease="3 s", longest_run="2 min", extend=True
+    )
+    def charge(op: semel.Operation, name: str) -> None:
+        effects.begin(name)
+        with op.acting():
+            effects.act(name)
+
+    with consuming(make_consumer(queue, charge, concurrency=1)):
+        queue.send({"name": "outlived"})
+        until(lambda: effects.begun, "it runs")
+        stored = Stored.at("sqlite", path)
+        stored.change(compute_key("outlived").digest, token="f" * 32)
+        stored.close()
+        until(lambda: queue.receive(visibility=60), "others get its message", 30)
+        gate.set()
+    assert effects.happened == []
+
+
+def take(queue: Queue, client: Noting) -> dict[str, Any]:
+    """Receive what a consumer has in hand, as others do when its time-out ends."""
+    until(lambda: client.named("change_message_visibility_batch"), "its receipt is known")
     taken: list[dict[str, Any]] = []
 
-    def take() -> bool:
-        """As others do when its time-out ends; unless it is extended just now, then once more."""
+    def has_it() -> bool:
+        """Unless it is extended just now, then once more."""
         known = client.named("change_message_visibility_batch")[-1]["Entries"][0]["ReceiptHandle"]
         queue.client.change_message_visibility(QueueUrl=queue.url, ReceiptHandle=known, VisibilityTimeout=0)
         taken.extend(queue.receive(visibility=60))
         return bool(taken)
 
-    with consuming(make_consumer(queue, charge, client=client, concurrency=1)):
-        queue.send({"name": "lost"})
-        until(lambda: effects.begun, "the first runs")
-        until(lambda: client.named("change_message_visibility_batch"), "its receipt is known")
-        until(take, "another has it")
-        gate.set()
-        assert lost.wait(30)
-        until(lambda: (state_of(path, "lost") or {})["state"] == "released", "the claim is given back")
-    assert effects.happened == []
-    make_charge(once, effects, payload=(), lease="60 s")(**json.loads(taken[0]["Body"]))
-    assert effects.happened == ["lost"]
+    until(has_it, "another has it")
+    return taken[0]
 
 
 def test_a_claim_that_is_lost_lets_its_message_go(
@@ -355,8 +427,9 @@ def test_a_group_is_in_order_and_blocked_by_what_did_not_end(
 
 
 def test_a_stop_waits_for_what_runs_and_gives_back_what_did_not_start(
-    server: SqsServer, charge: Any, effects: Effects
+    server: SqsServer, charge: Any, effects: Effects, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "semel.sqs")
     queue = Queue.on(server, fifo=True, VisibilityTimeout=60)
     gate = effects.hold("g1")
     for number in range(1, 4):
@@ -366,6 +439,7 @@ def test_a_stop_waits_for_what_runs_and_gives_back_what_did_not_start(
         until(lambda: effects.begun == ["g1"], "the first runs")
         assert queue.counts()[1] >= 1
         consumer.stop()
+        until(lambda: "stopping: what has started goes on" in caplog.text, "it knows that it is to stop")
         gate.set()
         thread.join(30)
         assert not thread.is_alive()
