@@ -15,7 +15,7 @@ from tests.guard.stored import Stored
 from tests.support.waiting import until
 
 import semel
-from semel.adapters.sqs import Fate, Inbox, Message, SqsResender, sns
+from semel.adapters.sqs import Fate, Inbox, Message, SqsResender, eventbridge, s3, sns
 from semel.core.keys import compute_key
 from semel.operate import held
 from semel.operate.resending import Resender
@@ -97,12 +97,53 @@ def _sent_again(queue: Queue) -> dict[str, Any]:
     return receive(queue)[0]
 
 
-def test_envelopes_come_off_in_a_loop(server: SqsServer, charge: Any, effects: Effects) -> None:
+def in_sns(number: int, fields: Any) -> dict[str, Any]:
+    return {"Type": "Notification", "MessageId": f"m{number}", "Message": json.dumps(fields)}
+
+
+def in_eventbridge(number: int, fields: Any) -> dict[str, Any]:
+    return {"id": f"e{number}", "detail-type": "Order", "source": "shop", "detail": fields}
+
+
+@pytest.mark.parametrize(
+    ("steps", "wrap"),
+    [
+        ([sns], in_sns),
+        ([eventbridge], in_eventbridge),
+        ([sns, eventbridge], lambda number, fields: in_sns(number, in_eventbridge(number, fields))),
+    ],
+    ids=["SNS", "EventBridge", "EventBridge through SNS"],
+)
+def test_an_operation_in_two_envelopes_is_one(
+    server: SqsServer, once: semel.Once, effects: Effects, steps: Any, wrap: Any
+) -> None:
+    """The envelopes' ids are new where it is published again: the key is made of what is inside."""
     queue = Queue.on(server)
-    queue.send({"Type": "Notification", "MessageId": "1", "Message": json.dumps({"name": "enveloped"})})
-    Inbox(queue.url, client=queue.client).handler(charge, unwrap=sns)(receive(queue)[0])
-    assert effects.happened == ["enveloped"]
+    name = " in ".join(each.__name__ for each in steps)
+    for number in (1, 2):
+        queue.send(wrap(number, {"name": name}))
+    handle = Inbox(queue.url, client=queue.client).handler(make_charge(once, effects), unwrap=steps)
+    assert [handle(raw).fate for raw in receive(queue, 2)] == [Fate.DELETE] * 2
+    assert effects.happened == [name]
     queue.wait_empty()
+
+
+def test_a_change_of_an_object_that_s3_tells_twice_is_one(
+    server: SqsServer, once: semel.Once, effects: Effects
+) -> None:
+    @once.operation("index", key=("bucket", "key", "sequencer"), acting="explicit")
+    def index(op: semel.Operation, bucket: str, key: str, sequencer: str) -> None:
+        with op.acting():
+            effects.act(f"{bucket} {key} {sequencer}")
+
+    queue = Queue.on(server)
+    for sequencer in ("0055", "0055", "0056"):
+        changed = {"key": "caf%C3%A9+12.pdf", "size": 1, "eTag": "d41d", "sequencer": sequencer}
+        s3_part = {"bucket": {"name": "invoices"}, "object": changed}
+        queue.send({"Records": [{"eventName": "ObjectCreated:Put", "s3": s3_part}]})
+    handle = Inbox(queue.url, client=queue.client).handler(index, unwrap=s3, extra="ignore")
+    assert [handle(raw).fate for raw in receive(queue, 3)] == [Fate.DELETE] * 3
+    assert sorted(effects.happened) == ["invoices café 12.pdf 0055", "invoices café 12.pdf 0056"]
 
 
 @pytest.mark.parametrize("fifo", [False, True])
