@@ -106,6 +106,27 @@ def test_code_that_cannot_be_loaded_is_said(semel: Command, project: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--html", "--junit", "--json", "--directory"])
+def test_a_report_that_cannot_be_written_is_said_before_anything_is_sent(
+    semel: Command, project: Path, option: str
+) -> None:
+    (project / "taken").write_text("")
+    done = semel("replay", "bare.toml", "--only", "three", option, "taken/report.json")
+    assert done.returncode == 2, done.stdout
+    assert "taken cannot be used" in done.stderr or "taken/report.json cannot be used" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (project / "charges.txt").exists()
+
+
+def test_looking_whether_a_report_can_be_written_leaves_nothing(semel: Command, project: Path) -> None:
+    (project / ".semel" / "staging.toml").unlink()
+    (project / "old.html").write_text("of yesterday")
+    done = semel("replay", "bare.toml", "--html", "old.html", "--junit", "new.xml")
+    assert done.returncode == 2, done.stderr
+    assert (project / "old.html").read_text() == "of yesterday"
+    assert not (project / "new.xml").exists()
+
+
 def test_what_an_error_stands_for() -> None:
     assert exit_code(WorkerDidNotStart(["celery"], "no broker")) == 3
     assert exit_code(NotStaging("Not declared as staging: redis://r/0.")) == 2

@@ -190,6 +190,12 @@ class Made(Description):
 
 made = describe()
 number = 7
+
+def fails():
+    raise RuntimeError("no settings")
+
+def leaves():
+    raise SystemExit(3)
 """
 
 
@@ -212,6 +218,8 @@ def test_a_description_in_python(folder: Path, monkeypatch: pytest.MonkeyPatch, 
         ("replay_of_mail:absent", "absent of replay_of_mail is not there"),
         ("replay_of_mail:describe", "watch.http names ${MAIL_URL}, which is not in the environment"),
         ("no_such_module_here:x", "Importing no_such_module_here failed"),
+        ("replay_of_mail:fails", "fails of replay_of_mail failed: RuntimeError: no settings"),
+        ("replay_of_mail:leaves", "leaves of replay_of_mail failed: SystemExit: 3"),
         ("replay.toml", "There is no file replay.toml"),
         ("something", "'something' names no description"),
     ],

@@ -58,6 +58,9 @@ def explain(error: Exception) -> int | None:
             "More: semel --debug …",
         )
         return USAGE
+    if isinstance(error, OSError) and error.filename is not None:
+        show(f"{error.filename} cannot be used: {error.strerror}.", "", "Name another file.")
+        return USAGE
     if getattr(error, "sqlstate", None) is not None:
         show(f"The database refused: {str(error).strip().splitlines()[0]}.", "", "More: semel --debug …")
         return UNREACHABLE

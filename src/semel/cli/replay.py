@@ -88,6 +88,7 @@ def run(
     if staging or listed:
         _look(read, options, declares=staging, as_json=as_json is not None)
         return
+    _look_at_files(directory, html, junit, None if as_json in (None, _STDOUT) else Path(str(as_json)))
     found = _replay(read, options, description, quiet=as_json == _STDOUT)
     for line in _report(found, html=html, junit=junit, as_json=as_json):
         typer.echo(line, err=as_json == _STDOUT)
@@ -197,6 +198,18 @@ def _report(found: Run, *, html: Path | None, junit: Path | None, as_json: str |
         yield _write(html, as_html(found).encode())
     if junit is not None:
         yield _write(junit, as_junit(found))
+
+
+def _look_at_files(directory: Path, *files: Path | None) -> None:
+    """Raise now what would be raised when the run is over, and nothing of it could be written."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for each in filter(None, files):
+        each.parent.mkdir(parents=True, exist_ok=True)
+        new = not each.exists()
+        with each.open("ab"):
+            pass
+        if new:
+            each.unlink()
 
 
 def _write(path: Path, content: bytes) -> str:

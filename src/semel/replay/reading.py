@@ -92,6 +92,15 @@ def _shape() -> type[msgspec.Struct]:
     return msgspec.defstruct("Description", fields, kw_only=True, forbid_unknown_fields=True)
 
 
+def _raised(what: str, error: BaseException) -> ConfigurationError:
+    """The user's own code raised."""
+    return ConfigurationError(
+        f"{what}: {type(error).__name__}: {error}.",
+        holds="Nothing was sent.",
+        remedy="See where: semel --debug …",
+    )
+
+
 def _from_module(module: str, attribute: str) -> tuple[Description, Path]:
     """The description, and the folder of the module that has it."""
     here = str(Path.cwd())
@@ -101,16 +110,18 @@ def _from_module(module: str, attribute: str) -> tuple[Description, Path]:
         loaded = importlib.import_module(module)
     except SemelError:
         raise
-    except Exception as error:
-        raise ConfigurationError(
-            f"Importing {module} failed: {type(error).__name__}: {error}.",
-            remedy="See where: semel --debug …",
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise _raised(f"Importing {module} failed", error) from error
     found: Any = loaded
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if callable(found):
-        found = found()
+        try:
+            found = found()
+        except SemelError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _raised(f"{attribute} of {module} failed", error) from error
     if not isinstance(found, Description):
         what = "is not there" if found is None else f"gives a {type(found).__name__}"
         raise ConfigurationError(
