@@ -44,9 +44,9 @@ class Told:
     watch: tuple[str, ...]
     dwell: float
 
-    def write(self, mode: Mode, directory: Path) -> Path:
-        """The file that SEMEL_REPLAY names."""
-        path = directory / f"replay-{mode.name}.json"
+    def write(self, mode: Mode) -> Path:
+        """The file that SEMEL_REPLAY names; beside the socket, where no other run writes."""
+        path = self.socket.parent / f"replay-{mode.name}.json"
         told = {"blind": mode.blind, "unconstrained": mode.unconstrained, "watch": list(self.watch)}
         told |= {"socket": str(self.socket), "journal": str(self.journal), "dwell": self.dwell}
         path.write_text(json.dumps(told), encoding="utf-8")
@@ -80,7 +80,7 @@ class Bench:
         self.begun: list[int] = []
         """The operations of this check, in order."""
         self._redelivery = redelivery
-        settings = told.write(mode, surroundings.directory)
+        settings = told.write(mode)
         environment = {**surroundings.environment, **mode.environment, VARIABLE: str(settings)}
         self.crew = Crew(way, replace(surroundings, environment=environment))
         self._messages: dict[int, Message] = {}

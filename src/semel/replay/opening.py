@@ -19,14 +19,21 @@ from semel.replay.description import Description
 from semel.replay.ground import environment_of, open_ground
 from semel.replay.options import Options
 from semel.replay.proxy import proxied
-from semel.replay.staging import project_of, refuse_foreign, require_staging
+from semel.replay.staging import project_of, refuse_foreign, require_staging, shared_of
+from semel.replay.turns import Turns
 from semel.replay.version import Version
 from semel.replay.ways.way import Surroundings
 
 
 @contextmanager
 def open_version(
-    description: Description, code: Code, options: Options, numbers: itertools.count[int], *, newest: bool
+    description: Description,
+    code: Code,
+    options: Options,
+    numbers: itertools.count[int],
+    turns: Turns,
+    *,
+    newest: bool,
 ) -> Iterator[Version]:
     """Everything that one version needs; nothing of it is left when it closes. Raises NotStaging."""
     logs = options.directory.absolute() / "logs" / (code.label or "code")  # workers start elsewhere
@@ -36,6 +43,7 @@ def open_version(
         room = stack.enter_context(open_room(short / "room"))
         ground = stack.enter_context(open_ground(description, code, logs, short, newest=newest))
         require_staging(project_of(Path.cwd()), ground.targets)
+        turns.take(shared_of(ground.targets))
         refuse_foreign(ground.way.foreign(), shared=options.shared)
         bring_back(ground.guard)
         distinct = ground.guard.policy.name == "provider_key"

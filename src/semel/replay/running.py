@@ -17,6 +17,7 @@ from semel.replay.description import Description
 from semel.replay.opening import open_version
 from semel.replay.options import Options, Progress, Tell
 from semel.replay.results import Run
+from semel.replay.turns import open_turns
 from semel.replay.written import write_expectations
 
 __all__ = ["Options", "Progress", "replay"]
@@ -33,9 +34,12 @@ def replay(description: Description, options: Options, *, progress: Tell | None 
         description = msgspec.structs.replace(description, rounds=options.rounds)
     numbers = itertools.count(seed)
     with ExitStack() as stack:
+        turns = stack.enter_context(open_turns())
         codes = stack.enter_context(laid_out(options.code))
         benches = [
-            stack.enter_context(open_version(description, code, options, numbers, newest=code is codes[-1]))
+            stack.enter_context(
+                open_version(description, code, options, numbers, turns, newest=code is codes[-1])
+            )
             for code in codes
         ]
         newest = benches[-1]

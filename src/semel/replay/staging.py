@@ -52,6 +52,19 @@ def targets_of(
     return {what: _plain(address) for what, address in found.items()}
 
 
+def shared_of(targets: Mapping[str, str]) -> list[str]:
+    """Those of `targets_of` where two replays at once would meddle: what delivers, and where the guard is.
+
+    A function or a command has deliveries of its own, and effects are counted by operation.
+    """
+    counted = ("outside system", "database of count", "address of count")
+    return [
+        address
+        for what, address in targets.items()
+        if what not in counted and not address.startswith((_FUNCTION, _COMMAND))
+    ]
+
+
 def _plain(address: str) -> str:
     return address if address.startswith((_FUNCTION, _COMMAND)) else plain_address(address)
 
