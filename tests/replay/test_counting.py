@@ -14,7 +14,7 @@ from tests.replay.test_proxy import run_upstream
 
 from semel.errors import ConfigurationError, DatabaseUnreachable
 from semel.replay.control import ControlRoom
-from semel.replay.counting import HttpCounter, find_unreturned, open_counter
+from semel.replay.counting import HttpCounter, find_unreturned, open_counter, refuse_counted
 from semel.replay.description import Command, CountCalls, CountHttp, CountSql, Description, Watch
 from semel.replay.events import Event, Point
 
@@ -124,6 +124,28 @@ def test_no_database_is_made_by_counting(tmp_path: Path, monkeypatch: pytest.Mon
         counted("SELECT 1", None)
     with pytest.raises(DatabaseUnreachable):
         counted("SELECT 1", "postgresql+psycopg://127.0.0.1:1/none")
+
+
+def test_what_is_counted_before_anything_is_delivered_is_refused(charges: Charges) -> None:
+    charges.run("INSERT INTO charges VALUES ('1', '')")
+    everything = described(CountSql(query="SELECT count(*) FROM charges", database=charges.target))
+    with open_counter(everything, ControlRoom(), distinct=False) as counter:
+        with pytest.raises(
+            ConfigurationError, match="Before anything is delivered, 1 effects of operation 7"
+        ):
+            refuse_counted(counter, 7, {"name": "7"})
+    one = described(CountSql(query=QUERY, database=charges.target))
+    with open_counter(one, ControlRoom(), distinct=False) as counter:
+        refuse_counted(counter, 7, {"name": "7"})
+
+
+def test_an_address_that_is_not_there_yet_has_no_effects() -> None:
+    with run_upstream() as upstream:
+        upstream.status = 404
+        assert HttpCounter(upstream.url, "data.total").count(1, {}) == 0
+        upstream.status = 500
+        with pytest.raises(ConfigurationError, match="does not say how many"):
+            HttpCounter(upstream.url, "data.total").count(1, {})
 
 
 def test_an_address_answers() -> None:

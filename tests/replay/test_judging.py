@@ -93,6 +93,16 @@ def test_a_second_effect_is_one_however_it_was_looked_at(reason: str) -> None:
     assert judge(wanted(), seen(**changes))[0] is Verdict.FAILS
 
 
+def test_a_job_that_caught_the_exception_has_the_record_of_one_that_returned() -> None:
+    raised = msgspec.structs.replace(WANTED, check="exception-after-effect")
+    acted = [Record(count=1, state="completed acted")]
+    assert judge(raised, seen(records=acted, answer=RETURNED))[0] is Verdict.HOLDS
+    assert judge(raised, seen(records=acted, answer="Fault"))[0] is Verdict.FAILS
+    assert judge(raised, seen(records=acted, answer=RETURNED, effects=[2]))[0] is Verdict.FAILS
+    twice = [Record(count=2, state="completed acted")]
+    assert judge(raised, seen(records=twice, answer=RETURNED))[0] is Verdict.FAILS
+
+
 @pytest.mark.parametrize("changes", [{"unfinished": "it hangs"}, {"entries": 0, "effects": [0]}])
 @pytest.mark.parametrize("reason", list(FAILS)[1:])
 def test_what_was_not_done_does_not_fail_for_what_it_left(reason: str, changes: dict[str, Any]) -> None:

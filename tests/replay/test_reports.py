@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from rich.console import Console
 from tests.replay.runs import HOSTILE, after, before, check_of, hostile, run_of
@@ -79,6 +80,14 @@ def test_reasons_stand_under_their_check() -> None:
     assert re.search(r"exactly 1 +1 \(3 of 100\), 2 \(97 of 100\) +– +✗ fails +12\.3$", lines[row])
     assert lines[row + 1] == "    97 of 100 operations had more than 1 effects (the most: 2)"
     assert lines[row + 2].startswith("killed-on-return")
+
+
+def test_of_a_reason_with_a_log_in_it_the_terminal_has_its_ends() -> None:
+    check = msgspec.structs.replace(
+        before().checks[0], reasons=("it did not start:\nTraceback\n  a\n  b\nKeyError: 1",)
+    )
+    shown = terminal(run_of(msgspec.structs.replace(before(), checks=(check,))))
+    assert "    it did not start: … KeyError: 1\n" in shown
 
 
 def test_two_versions_stand_side_by_side() -> None:

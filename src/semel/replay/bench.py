@@ -120,7 +120,8 @@ class Bench:
     def kill(self, victim: Victim, event: Event) -> None:
         """SIGKILL, at the point where the process waits."""
         worker = self.crew.worker_of(event.pid)
-        code = worker.kill(victim, event.pid)
+        alone = "child" not in self.way.victims  # what the job started itself goes with it
+        code = worker.kill("group" if victim == "parent" and alone else victim, event.pid)
         self.evidence.killed_at.append(f"{event.point} ({victim})")
         if code is not None:
             self.evidence.exits.append(code)
@@ -223,9 +224,6 @@ class Bench:
         everywhere = self.room.events()
         events = [each for each in everywhere if each.operation in set(numbers)]
         evidence = self.evidence
-        evidence.effects = [self.count(number) for number in numbers]
-        if records:
-            evidence.records = [record for number in numbers if (record := self.record(number)) is not None]
         _fill(evidence, events)
         evidence.escaped = sorted(
             {str(each.detail.get("name")) for each in everywhere if each.point is Point.ESCAPED}
@@ -234,6 +232,9 @@ class Bench:
         if reason is not None:
             evidence.eager = True
             evidence.notes.append(reason)
+        evidence.effects = [self.count(number) for number in numbers]
+        if records:
+            evidence.records = [record for number in numbers if (record := self.record(number)) is not None]
         return self.end_check()
 
     def end_check(self) -> Evidence:
@@ -258,3 +259,9 @@ def _fill(evidence: Evidence, events: list[Event]) -> None:
     evidence.maybes = max(0, evidence.entries - evidence.returns - counts[Point.RAISED] - killed_there)
     evidence.processes = len({each.pid for each in events if each.point is Point.BEGIN})
     evidence.events = events
+    errors = Counter_(
+        str(each.detail["error"]) for each in events if each.point is Point.END and each.detail.get("error")
+    )
+    if errors and not evidence.entries:
+        told = ", ".join(f"{name} ({times} times)" for name, times in errors.most_common())
+        evidence.notes.append(f"deliveries ended with {told}")

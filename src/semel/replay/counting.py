@@ -22,6 +22,8 @@ from semel.store.counting import Count, open_count
 
 _ANSWER_WITHIN: Final = 30.0
 _REFUSED: Final = 400
+_NOT_THERE: Final = 404
+_NOTHING: Final = object()
 _ENDS: Final = (Point.RETURN, Point.RAISED)
 
 
@@ -68,6 +70,8 @@ class HttpCounter:
     def count(self, number: int, message: Message) -> int:
         url = fill(self.url, {name: quote(str(value), safe="") for name, value in _named(number, message)})
         found: Any = _get(url)
+        if found is _NOTHING:
+            return 0
         for name in self.field.split(".") if self.field else ():
             found = _within(found, name, url)
         if isinstance(found, list):
@@ -99,6 +103,17 @@ def open_counter(description: Description, room: ControlRoom, *, distinct: bool)
             yield CallsCounter(room, distinct)
 
 
+def refuse_counted(counter: Counter, number: int, message: Message) -> None:
+    """Raises ConfigurationError where this operation has effects before anything was delivered, or nobody can tell."""
+    found = counter.count(number, message)
+    if found:
+        raise ConfigurationError(
+            f"Before anything is delivered, {found} effects of operation {number} are counted.",
+            holds="Nothing was sent.",
+            remedy="Count those of one operation, by a field of its message; or begin at another number: --seed",
+        )
+
+
 def find_unreturned(events: Iterable[Event]) -> list[Event]:
     """Entries whose call neither returned nor raised in the same thread of the same process."""
     entered: dict[tuple[int, int], Event] = {}
@@ -124,12 +139,15 @@ def _named(number: int, message: Message) -> Iterator[tuple[str, Any]]:
 
 
 def _get(url: str) -> Any:
+    """Nothing where there is no such thing: an address of one operation may begin to be with its effect."""
     if not url.startswith(("http://", "https://")):
         raise ConfigurationError(f"Effects are counted at an address by http or https, not {url!r}.")
     try:
         with urllib.request.urlopen(url, timeout=_ANSWER_WITHIN) as answer:  # noqa: S310  # looked at above
             return msgspec.json.decode(answer.read())
     except (OSError, msgspec.DecodeError) as error:
+        if isinstance(error, urllib.error.HTTPError) and error.code == _NOT_THERE:
+            return _NOTHING
         told = f"{error.code} {error.reason}" if isinstance(error, urllib.error.HTTPError) else str(error)
         raise ConfigurationError(
             f"{url} does not say how many effects there are: {told}", remedy="It must answer JSON."

@@ -37,6 +37,10 @@ class NoGuard:
         """None: it has no records that replay knows."""
         return None
 
+    def others(self) -> list[str]:
+        """Traffic of others in its database: nothing is known of it."""
+        return []
+
     def redo(self, message: Message) -> bool:
         """Nobody decides about what has no records."""
         return False
@@ -79,6 +83,13 @@ class SemelGuard:
 
     def record(self, message: Message) -> Record | None:
         return Record(**self._code.ask("record", message=dict(message)))
+
+    def others(self) -> list[str]:
+        """Claims of others that are alive now, in words; none where the records cannot be read: the checks will say so."""
+        try:
+            return [f"{each} in the guard's database" for each in self._code.ask("others")]
+        except AsideFailed:
+            return []
 
     def redo(self, message: Message) -> bool:
         return bool(self._code.ask("redo", message=dict(message)))

@@ -13,10 +13,11 @@ from semel.core.durations import to_timedelta
 from semel.replay.bench import Bench, Mode, Told
 from semel.replay.code import Code
 from semel.replay.constraint import bring_back
-from semel.replay.control import open_room
-from semel.replay.counting import open_counter
+from semel.replay.control import ControlRoom, open_room
+from semel.replay.counting import Counter, open_counter, refuse_counted
 from semel.replay.description import Description
-from semel.replay.ground import environment_of, open_ground
+from semel.replay.ground import Ground, environment_of, open_ground
+from semel.replay.messages import message_of
 from semel.replay.options import Options
 from semel.replay.proxy import proxied
 from semel.replay.staging import project_of, refuse_foreign, require_staging, shared_of
@@ -33,9 +34,13 @@ def open_version(
     numbers: itertools.count[int],
     turns: Turns,
     *,
+    first: int,
     newest: bool,
 ) -> Iterator[Version]:
-    """Everything that one version needs; nothing of it is left when it closes. Raises NotStaging."""
+    """Everything that one version needs; nothing of it is left when it closes. Raises NotStaging.
+
+    ``first`` is the number of the first operation, which has no effect yet.
+    """
     logs = options.directory.absolute() / "logs" / (code.label or "code")  # workers start elsewhere
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -44,13 +49,12 @@ def open_version(
         ground = stack.enter_context(open_ground(description, code, logs, short, newest=newest))
         require_staging(project_of(Path.cwd()), ground.targets)
         turns.take(shared_of(ground.targets))
-        refuse_foreign(ground.way.foreign(), shared=options.shared)
         bring_back(ground.guard)
-        distinct = ground.guard.policy.name == "provider_key"
+        refuse_foreign([*ground.way.foreign(), *ground.guard.others()], shared=options.shared)
         make = partial(
             Bench,
             room=room,
-            counter=stack.enter_context(open_counter(description, room, distinct=distinct)),
+            counter=stack.enter_context(_counter(description, room, ground, first)),
             guard=ground.guard,
             told=_told(description, short / "room", logs / "journal.jsonl"),
             numbers=numbers,
@@ -67,6 +71,15 @@ def open_version(
             return bench
 
         yield Version(code, options, ground, open_bench)
+
+
+@contextmanager
+def _counter(description: Description, room: ControlRoom, ground: Ground, first: int) -> Iterator[Counter]:
+    """Counts effects; of the first operation there are none yet."""
+    distinct = ground.guard.policy.name == "provider_key"
+    with open_counter(description, room, distinct=distinct) as counter:
+        refuse_counted(counter, first, message_of(description, first))
+        yield counter
 
 
 def _told(description: Description, socket: Path, journal: Path) -> Told:

@@ -31,4 +31,9 @@ def plan(description: Description, options: Options) -> Plan:
     with laid_out(options.code[-1:]) as (code,), tempfile.TemporaryDirectory(prefix="semel-") as folder:
         with open_ground(description, code, Path(folder), Path(folder), newest=True) as ground:
             checks = checks_for(ground.description, ground.guard.policy, ground.way.victims)
-            return Plan(ground.targets, ground.way.foreign(), ground.guard.policy.words, tuple(checks))
+            return Plan(
+                ground.targets,
+                [*ground.way.foreign(), *ground.guard.others()],
+                ground.guard.policy.words,
+                tuple(checks),
+            )

@@ -38,7 +38,7 @@ def replay(description: Description, options: Options, *, progress: Tell | None 
         codes = stack.enter_context(laid_out(options.code))
         benches = [
             stack.enter_context(
-                open_version(description, code, options, numbers, turns, newest=code is codes[-1])
+                open_version(description, code, options, numbers, turns, first=seed, newest=code is codes[-1])
             )
             for code in codes
         ]

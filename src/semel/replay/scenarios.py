@@ -18,6 +18,7 @@ from semel.replay.steps import (
     cut_at,
     end_of,
     ended,
+    how_it_ended,
     killed,
     killed_at,
     look_midway,
@@ -173,7 +174,7 @@ def exception_after_effect(bench: Bench, trial: Trial) -> list[int]:
     bench.room.tell(number, Point.RETURN, Do.RAISE)
     bench.room.expect(number)
     sent = bench.send(number, message_of(trial.description, number))
-    bench.wait(number, Point.END)
+    bench.evidence.answer = how_it_ended(bench.wait(number, Point.END))
     bench.make_old(number)
     bench.wait_begun(number, 2, sent)
     settle(bench, trial, number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from semel.core.durations import to_timedelta
 from semel.core.effects import AcceptDuplicate, promise
 from semel.core.operation_report import OperationFilter
+from semel.core.operations import State
 from semel.guard.declaration import Arguments
 from semel.guard.delivery import lookup_of
 from semel.guard.guarded import Guarded
@@ -75,6 +77,16 @@ class GuardedCode:
             "lease": (newest.lease_until - newest.claimed_at).total_seconds(),
         }
 
+    def others(self, told: dict[str, Any]) -> list[str]:
+        """Claims that are alive now, when no worker of this replay has begun. Those of blinded guards have no label."""
+        page = self._ask(list_operations(OperationFilter(states=frozenset({State.CLAIMED})), limit=1000))
+        alive = Counter(
+            each.job_type
+            for each in page.operations
+            if each.label is not None and each.lease_until > page.as_of
+        )
+        return [f"{number} operations of {name} are claimed" for name, number in sorted(alive.items())]
+
     def redo(self, told: dict[str, Any]) -> bool:
         """A person's decision, on what the record shows now; whether the message comes again by itself."""
         place = self._guarded.place
@@ -125,7 +137,7 @@ def find_guarded(found: Any, name: str) -> Guarded[..., Any]:
 def main() -> None:
     def make() -> Answers:
         code = GuardedCode(sys.argv[1])
-        return {each: getattr(code, each) for each in ("describe", "record", "redo", "end_lease")}
+        return {each: getattr(code, each) for each in ("describe", "record", "others", "redo", "end_lease")}
 
     serve(make)
 

@@ -29,6 +29,8 @@ _COLOURS: Final[Mapping[Verdict, str]] = MappingProxyType(
         Verdict.SKIPPED: "dim",
     }
 )
+_LINES: Final = 3
+"""Of a reason in full."""
 _ABOVE: Final = 2
 """Lines of a table before its first row."""
 
@@ -45,7 +47,7 @@ def print_run(run: Run, console: Console) -> None:
     for line, name in zip(lines[_ABOVE:], _names(run), strict=True):
         console.print(Text.from_ansi(line), soft_wrap=True)
         for reason in _reasons(run, name):
-            console.print(Text(f"    {_printable(reason)}", style="dim"), soft_wrap=True)
+            console.print(Text(f"    {_printable(_shortened(reason))}", style="dim"), soft_wrap=True)
     console.print()
     console.print(Text(_printable(run.expectations), style="dim"), soft_wrap=True)
     console.print(Text(outcome(run), style="bold"), soft_wrap=True)
@@ -108,6 +110,12 @@ def _reasons(run: Run, name: str) -> Iterator[str]:
         mark = f"{each.label}: " if len(run.runs) > 1 else ""
         for reason in check.reasons if check else ():
             yield f"{mark}{reason}"
+
+
+def _shortened(reason: str) -> str:
+    """Of a reason with a log or a traceback in it, the first line and the last one; the whole is in the other reports."""
+    lines = [line for line in reason.splitlines() if line.strip()]
+    return f"{lines[0]} … {lines[-1].strip()}" if len(lines) > _LINES else " ".join(lines)
 
 
 def _printable(text: str) -> str:

@@ -1,0 +1,112 @@
+"""Jobs as people write them: the effect in a process of its own, exceptions that are caught, a count that is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from semel.replay.staging import declare
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+JOBS = """
+import pathlib, subprocess, sys, semel, provider
+
+once = semel.Once(str(pathlib.Path(__file__).parent / "guard.db"))
+
+@once.operation("apart", key="order", acting="explicit", effect=semel.Hold(), lease="30 s")
+def apart(op, order: int):
+    with op.acting():
+        subprocess.run([sys.executable, "-c", f"import provider; provider.charge({order})"], check=True)
+    return op.done(order)
+
+@once.operation("careful", key="order", acting="explicit", effect=semel.Hold(), lease="30 s")
+def careful(op, order: int):
+    with op.acting():
+        try:
+            provider.charge(order)
+        except Exception as error:
+            print("caught", error)
+    return op.done(order)
+"""
+
+LIVE = """
+import replayed_jobs, provider
+
+def charge(order):
+    print("inside", flush=True)
+    input()
+
+provider.charge = charge
+replayed_jobs.charge(1)
+"""
+
+
+def replayed(semel: Command, project: Path, function: str, *only: str, code: int = 0) -> dict[str, Any]:
+    """The checks of a run over one of the jobs, by name."""
+    (project / "odd_jobs.py").write_text(JOBS)
+    text = (project / "charge.toml").read_text().replace("replayed_jobs:charge", f"odd_jobs:{function}")
+    (project / "odd.toml").write_text(text)
+    declare(project, {"function": f"function odd_jobs:{function}"})
+    words = [word for name in only for word in ("--only", name)]
+    done = semel("replay", "odd.toml", "--json", *words)
+    assert done.returncode == code, done.stdout + done.stderr
+    return {each["name"]: each for each in json.loads(done.stdout)["runs"][0]["checks"]}
+
+
+def test_a_process_that_the_job_started_is_killed_with_it(semel: Command, project: Path) -> None:
+    checks = replayed(semel, project, "apart", "killed-on-entry", "redo")
+    assert checks["killed-on-entry-parent"]["evidence"]["effects"] == [0]
+    assert checks["killed-on-entry-parent"]["evidence"]["exits"] == [-9]
+    assert checks["redo"]["evidence"]["effects"] == [1]
+
+
+def test_a_job_that_catches_what_is_raised_in_it_is_not_held_to_have_raised(
+    semel: Command, project: Path
+) -> None:
+    check = replayed(semel, project, "careful", "exception")["exception-after-effect"]
+    assert check["evidence"]["answer"] == "returned"
+    assert check["evidence"]["records"][0]["state"] == "completed acted"
+    assert check["evidence"]["control"] == 2
+
+
+def test_a_query_that_fails_is_told_before_anything_is_delivered(semel: Command, project: Path) -> None:
+    with (project / "charge.toml").open("a") as file:
+        file.write('[count]\nby = "sql"\ndatabase = "guard.db"\n')
+        file.write('query = "SELECT count(*) FROM nowhere WHERE order_id = :order"\n')
+    done = semel("replay", "charge.toml", "--only", "three")
+    assert done.returncode == 2, done.stdout
+    assert "The query that counts effects failed: no such table: nowhere" in done.stderr
+    assert not (project / "charges.txt").exists(), "nothing was delivered"
+
+
+def test_how_deliveries_ended_is_told_where_the_call_was_never_hit(semel: Command, project: Path) -> None:
+    text = (project / "bare.toml").read_text()
+    (project / "bare.toml").write_text(text.replace('order = "{n}"', 'oder = "{n}"'))
+    done = semel("replay", "bare.toml", "--only", "three")
+    assert done.returncode == 1
+    assert "the watched call was never hit\n" in done.stdout
+    assert "deliveries ended with TypeError (3 times)" in done.stdout
+
+
+def test_a_guards_database_with_live_claims_of_others_is_refused(semel: Command, project: Path) -> None:
+    """A worker of somebody's is inside its effect; past the end of its lease it is no traffic any more."""
+    inside = subprocess.Popen(
+        [sys.executable, "-c", LIVE], cwd=project, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+    assert inside.stdout is not None
+    assert inside.stdout.readline() == "inside\n"
+    refused = semel("replay", "charge.toml", "--only", "three")
+    shared = semel("replay", "charge.toml", "--only", "three", "--shared")
+    inside.communicate("\n")
+    after = semel("replay", "charge.toml", "--list")
+    assert refused.returncode == 2, refused.stdout
+    assert (
+        "There is other traffic: 1 operations of charge are claimed in the guard's database."
+        in refused.stderr
+    )
+    assert shared.returncode == 0, shared.stderr
+    assert "other traffic" not in after.stderr
