@@ -110,3 +110,13 @@ def test_a_guards_database_with_live_claims_of_others_is_refused(semel: Command,
     )
     assert shared.returncode == 0, shared.stderr
     assert "other traffic" not in after.stderr
+
+
+def test_what_a_worker_wrote_is_reported_without_its_passwords(semel: Command, project: Path) -> None:
+    with (project / "provider.py").open("a") as file:
+        file.write('print("provider at https://me:hunter2@pay.test", flush=True)\n')
+    done = semel("replay", "bare.toml", "--only", "three", "--json", "--html", "page.html")
+    assert done.returncode == 1
+    assert "https://…@pay.test" in done.stdout
+    assert "https://…@pay.test" in (project / "page.html").read_text()
+    assert "hunter2" not in done.stdout + (project / "page.html").read_text()

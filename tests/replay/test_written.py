@@ -10,11 +10,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.replay.runs import before, run_of
 
 from semel.errors import ConfigurationError
 from semel.replay import Command, CountSql, Description, Watch
+from semel.replay.events import Event, Point
 from semel.replay.expectations import Policy, expected
-from semel.replay.results import Expected
+from semel.replay.masking import masked_run
+from semel.replay.report.as_json import as_json
+from semel.replay.report.html import as_html
+from semel.replay.report.junit import as_junit
+from semel.replay.results import Evidence, Expected
 from semel.replay.written import Written, write_expectations
 
 WHEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -90,3 +96,27 @@ def test_no_credentials_are_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "${SHOP_API_KEY}" in text
     assert "pay.test" in text
     assert "PAY_KEY" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://:hunter2@pay.test/0",
+        "redis://:p@hunter2@pay.test/0",
+        '{"password": "hunter2"}',
+        "{'api_key': 'hunter2'}",
+        "Authorization: Bearer hunter2",
+        "password=hunter2",
+        "the key is k-9f8e7d6c, the worker's sk_test_55",
+    ],
+)
+def test_no_credentials_are_in_what_reports_show(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "k-9f8e7d6c")
+    event = Event(point=Point.RAISED, pid=1, at=1.0, detail={"error": text})
+    evidence = Evidence(logs=[text], notes=[text], unfinished=text, events=[event])
+    check = msgspec.structs.replace(before().checks[0], reasons=(text,), evidence=evidence)
+    run = run_of(msgspec.structs.replace(before(), checks=(check,)))
+    shown = masked_run(run, describe(environment={"PAY_KEY": "sk_test_55"}))
+    for report in (as_json(shown).decode(), as_html(shown), as_junit(shown).decode()):
+        for secret in ("hunter2", "k-9f8e7d6c", "sk_test_55"):
+            assert secret not in report

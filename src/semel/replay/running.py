@@ -14,6 +14,7 @@ import msgspec
 
 from semel.replay.code import laid_out
 from semel.replay.description import Description
+from semel.replay.masking import masked_run
 from semel.replay.opening import open_version
 from semel.replay.options import Options, Progress, Tell
 from semel.replay.results import Run
@@ -27,11 +28,14 @@ _PACKAGES: Final = ("semel", "celery", "boto3", "redis", "psycopg")
 
 def replay(description: Description, options: Options, *, progress: Tell | None = None) -> Run:
     """Replay the job. Raises NotStaging, ConfigurationError, WorkerDidNotStart; a check that goes wrong is a verdict."""
-    began, clock = datetime.now(UTC), time.monotonic()
-    seed = options.seed if options.seed is not None else int(time.time() * 1000) % 1_000_000_000
-    tell = progress or (lambda _: None)
     if options.rounds is not None:
         description = msgspec.structs.replace(description, rounds=options.rounds)
+    return masked_run(_run(description, options, progress or (lambda _: None)), description)
+
+
+def _run(description: Description, options: Options, tell: Tell) -> Run:
+    began, clock = datetime.now(UTC), time.monotonic()
+    seed = options.seed if options.seed is not None else int(time.time() * 1000) % 1_000_000_000
     numbers = itertools.count(seed)
     with ExitStack() as stack:
         turns = stack.enter_context(open_turns())
