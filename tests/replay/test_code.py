@@ -94,5 +94,9 @@ def test_labels() -> None:
         with pytest.raises(ConfigurationError, match="no label"):
             parse_code(words)
     with pytest.raises(ConfigurationError, match="one label"):
-        with laid_out([("a", "."), ("a", ".")]):
+        with laid_out([("a", "."), ("A", ".")]):
             pass
+    for label in ("../x", "a/b", ".", "<script>"):
+        with pytest.raises(ConfigurationError, match="no label of a version"):
+            with laid_out([(label, ".")]):
+                pass

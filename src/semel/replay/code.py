@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -31,12 +32,7 @@ def laid_out(code: Sequence[tuple[str, str]], *, here: Path | None = None) -> It
     A revision's folder is a worktree of git's, and is removed at the end whatever happened.
     """
     start = here or Path.cwd()
-    labels = [label for label, _ in code]
-    if len(set(labels)) < len(labels):
-        raise ConfigurationError(
-            f"Two versions of the code have one label: {', '.join(labels)}.",
-            remedy="Label them apart, such as --code before=v1 --code after=.",
-        )
+    _refuse_labels([label for label, _ in code])
     with ExitStack() as stack:
         yield tuple(
             stack.enter_context(_one(label, given, start)) for label, given in code or [("", str(start))]
@@ -57,6 +53,22 @@ def parse_code(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
             )
         found.append((label, given))
     return tuple(found)
+
+
+def _refuse_labels(labels: Sequence[str]) -> None:
+    """They become names of folders, so two that differ in case alone are one."""
+    if len({label.casefold() for label in labels}) < len(labels):
+        raise ConfigurationError(
+            f"Two versions of the code have one label: {', '.join(labels)}.",
+            remedy="Label them apart, such as --code before=v1 --code after=.",
+        )
+    for label in labels:
+        if label and not re.fullmatch(r"\w[\w.-]{0,99}", label):
+            raise ConfigurationError(
+                f"{label!r} is no label of a version of the code.",
+                holds="Nothing was sent.",
+                remedy="It is letters, digits, -, _ and ., such as before (it becomes the name of a folder).",
+            )
 
 
 @contextmanager
