@@ -95,6 +95,16 @@ FOUND: dict[str, tuple[str, CeleryNumbers, CeleryNumbers]] = {
         on(RABBIT, waits_for_database=False, acks_late=False, acks_on_failure=False),
         on(RABBIT, acks_late=False),
     ),
+    "the provider forgets the key before the broker delivers again": (
+        "celery-provider-window",
+        on(REDIS, valid_for=70 * MINUTE),
+        on(REDIS, valid_for=71 * MINUTE),
+    ),
+    "the provider forgets the key before a retry": (
+        "celery-provider-window",
+        on(RABBIT, valid_for=HOUR, retry_delay=50 * MINUTE),
+        on(RABBIT, valid_for=HOUR, retry_delay=49 * MINUTE),
+    ),
     "C11": ("celery-deduplicates", replace(RABBIT, deduplicates=True), RABBIT),
     "C12": ("celery-prefetch", replace(REDIS, prefetch_multiplier=7), replace(REDIS, prefetch_multiplier=5)),
     "C12: countdown and prefetch": (
@@ -288,7 +298,8 @@ def doctor(folder: Path, *words: str, **environment: str) -> subprocess.Complete
 def test_the_command(tmp_path: Path) -> None:
     """It imports what workers import, asks no broker, and its exit code says whether something is to be mended."""
     (tmp_path / "shop.py").write_text(SHOP)
-    (tmp_path / "shop_tasks.py").write_text(TASKS.replace("LATE", "True"))
+    tasks = TASKS.replace("LATE", "True")
+    (tmp_path / "shop_tasks.py").write_text(tasks)
     fine = doctor(tmp_path, "--celery", "shop:app")
     assert fine.returncode == 0, fine.stderr
     assert "To mend: 0" in fine.stdout
@@ -298,6 +309,15 @@ def test_the_command(tmp_path: Path) -> None:
     assert found["code"] == "celery-visibility-eta"
     assert found["subject"] == "shop_tasks.charge"
     assert set(found) == {"code", "severity", "subject", "figure", "happened", "mend"}
+    (tmp_path / "shop_tasks.py").write_text(
+        tasks.replace(
+            'key="order"', 'key="order", effect=semel.ProviderKey(valid_for="1 min", then=semel.Hold())'
+        )
+    )
+    forgets = doctor(tmp_path, "--celery", "shop:app", "--json")
+    assert {"celery-provider-window", "app-provider-window"} <= {
+        each["code"] for each in json.loads(forgets.stdout)["findings"]
+    }
     (tmp_path / "shop_tasks.py").write_text(TASKS.replace("LATE", "False"))
     early = doctor(tmp_path, "--celery", "shop:app")
     assert early.returncode == 1

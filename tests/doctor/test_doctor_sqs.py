@@ -214,7 +214,10 @@ def test_the_command(server: SqsServer, tmp_path: Path) -> None:
 
     code, out, _ = semel_("doctor", "--sqs", "shop:consumer", "--json")
     assert code == 1
-    assert [each["code"] for each in json.loads(out)["findings"]] == ["sqs-no-dead-letters"]
+    assert [each["code"] for each in json.loads(out)["findings"]] == [
+        "sqs-no-dead-letters",
+        "app-from-start",
+    ]
     code, _, err = semel_("doctor", "--sqs", "shop:consumer", url="no-such-queue")
     assert code == 3
     assert "no-such-queue" in err

@@ -134,7 +134,7 @@ def _check_celery(
     load_tasks(app)
     yield from check(read_celery(app, eta_horizon=eta, consumer_timeout=consumer))
     guarded = [find_guarded(task) for _, task in sorted(app.tasks.items())]
-    yield from _measured([each for each in guarded if each is not None], measured)
+    yield from _declared([each for each in guarded if each is not None], measured)
 
 
 def _check_sqs(name: str, measured: Mapping[str, Runs]) -> Iterator[Finding]:
@@ -148,14 +148,16 @@ def _check_sqs(name: str, measured: Mapping[str, Runs]) -> Iterator[Finding]:
         queue.settings, Consuming.of(consumer), None if letters is None else letters.settings
     )
     functions = [handler.function for handler in consumer.handlers.all]
-    yield from _measured([each for each in functions if isinstance(each, Guarded)], measured)
+    yield from _declared([each for each in functions if isinstance(each, Guarded)], measured)
 
 
-def _measured(guarded: list[Guarded[..., Any]], measured: Mapping[str, Runs]) -> Iterator[Finding]:
-    from semel.doctor.application import measured_past
+def _declared(guarded: list[Guarded[..., Any]], measured: Mapping[str, Runs]) -> Iterator[Finding]:
+    """What each declares, by itself and beside its measured runs."""
+    from semel.doctor.application import check_guard, measured_past
     from semel.doctor.application_reading import read_guard
 
     for each in guarded:
+        yield from check_guard(read_guard(each))
         yield from measured_past(read_guard(each), measured.get(each.declaration.job_type))
 
 

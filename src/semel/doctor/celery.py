@@ -42,6 +42,8 @@ class TaskNumbers:
     """Whether ``autoretry_for`` covers a database of the guard that is out of reach."""
     retry_delay: timedelta = timedelta(0)
     """The longest that a retry is put off, as far as it is declared."""
+    valid_for: timedelta | None = None
+    """Of a `ProviderKey`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,20 @@ def check(app: CeleryNumbers) -> list[Finding]:
                 f"waits up to {describe(_ahead(app, task))}, its record is kept for {describe(task.keep)}"
             )
             found.append(find("celery-retention", task.name, figure))
+        found += _provider(app, task)
     return found
+
+
+def _provider(app: CeleryNumbers, task: TaskNumbers) -> Iterator[Finding]:
+    """A second attempt comes when a retry does, or when the broker delivers again what a dead worker had."""
+    visibility = app.visibility if task.acks_late and app.visibility is not None else timedelta(0)
+    again = max(visibility, task.retry_delay)
+    if task.valid_for is not None and again and task.valid_for <= again + task.longest_run:
+        figure = (
+            f"valid_for {describe(task.valid_for)}, delivered again after up to {describe(again)}, longest run "
+            f"{describe(task.longest_run)}"
+        )
+        yield find("celery-provider-window", task.name, figure)
 
 
 def _application(app: CeleryNumbers) -> Iterator[Finding]:

@@ -115,6 +115,11 @@ WORDS: Final[Mapping[str, Words]] = MappingProxyType(
             "A copy may come when the record is gone, and acts again.",
             "Set keep= over the farthest date.",
         ),
+        "celery-provider-window": Words(
+            _WARNING,
+            "The provider may have forgotten the key when the second attempt comes: what is uncertain goes to then=.",
+            "A shorter visibility time-out or retry delay, or a longer window where the provider has one.",
+        ),
         "celery-consumer-timeout": Words(
             _WARNING,
             "RabbitMQ closes the worker's channel and delivers all that it had again.",
