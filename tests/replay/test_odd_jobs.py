@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from semel.replay.staging import declare
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -31,6 +33,37 @@ def careful(op, order: int):
         except Exception as error:
             print("caught", error)
     return op.done(order)
+
+@once.operation("later", key="order", acting="explicit", effect=semel.Hold(), lease="30 s")
+async def later(op, order: int):
+    async with op.acting():
+        await provider.WATCHED(order)
+    return await op.done(order)
+"""
+LATER = """
+
+def coroutine(order):
+    async def act():
+        charge(order)
+    return act()
+
+class Awaitable:
+    def __init__(self, order):
+        self.order = order
+
+    def __await__(self):
+        yield from coroutine(self.order).__await__()
+
+def awaitable(order):
+    return Awaitable(order)
+
+class Base:
+    @classmethod
+    async def inherited(cls, order):
+        charge(order)
+
+class Sub(Base):
+    pass
 """
 
 LIVE = """
@@ -120,3 +153,40 @@ def test_what_a_worker_wrote_is_reported_without_its_passwords(semel: Command, p
     assert "https://…@pay.test" in done.stdout
     assert "https://…@pay.test" in (project / "page.html").read_text()
     assert "hunter2" not in done.stdout + (project / "page.html").read_text()
+
+
+def watching(project: Path, name: str) -> None:
+    """The job awaits this, and it is the watched call."""
+    with (project / "provider.py").open("a") as file:
+        file.write(LATER)
+    path = project / "charge.toml"
+    path.write_text(path.read_text().replace("provider.charge", f"provider.{name}"))
+
+
+def test_a_call_that_answers_a_coroutine_returns_when_that_has_been_awaited(
+    semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching(project, "coroutine")
+    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", "coroutine"))
+    replayed(semel, project, "later", "killed-on-return")
+    orders = (project / "charges.txt").read_text().split()
+    assert len(orders) == 3, "one with the guard, two without it"
+
+
+def test_what_is_answered_before_the_effect_makes_it_vacuous(
+    semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching(project, "awaitable")
+    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", "awaitable"))
+    check = replayed(semel, project, "later", "killed-on-return", code=1)["killed-on-return-parent"]
+    assert check["verdict"] == "vacuous"
+    assert "what provider.awaitable answers before it has its effect" in check["reasons"][0]
+
+
+def test_a_class_method_that_is_inherited_is_named_where_it_is(
+    semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching(project, "Sub.inherited")
+    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", "Sub.inherited"))
+    check = replayed(semel, project, "later", "killed-on-return", code=1)["killed-on-return-parent"]
+    assert check["evidence"]["escaped"] == ["provider.Base.inherited"]

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import gc
 import inspect
+import re
 import sys
 import threading
 import time
@@ -58,15 +59,7 @@ class Watched:
             @functools.wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
                 digest = await asyncio.to_thread(self._enter, args, kwargs)
-                began = time.monotonic()
-                try:
-                    result = await function(*args, **kwargs)
-                except BaseException as error:
-                    self._reporter.ask("raised", digest=digest, error=repr(error)[:200])
-                    raise
-                await asyncio.sleep(max(0.0, self._reporter.dwell - (time.monotonic() - began)))
-                await asyncio.to_thread(self._reporter.ask, "return", digest=digest)
-                return result
+                return await self._awaited(function(*args, **kwargs), digest, time.monotonic())
 
             return call_async
 
@@ -79,11 +72,25 @@ class Watched:
             except BaseException as error:
                 self._reporter.ask("raised", digest=digest, error=repr(error)[:200])
                 raise
+            if inspect.iscoroutine(result):
+                return self._awaited(result, digest, began)
+            if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+                self._reporter.ask("escaped", name=f"what {self.name} answers before it has its effect")
             time.sleep(max(0.0, self._reporter.dwell - (time.monotonic() - began)))
             self._reporter.ask("return", digest=digest)
             return result
 
         return call
+
+    async def _awaited(self, answer: Any, digest: str, began: float) -> Any:
+        try:
+            result = await answer
+        except BaseException as error:
+            self._reporter.ask("raised", digest=digest, error=repr(error)[:200])
+            raise
+        await asyncio.sleep(max(0.0, self._reporter.dwell - (time.monotonic() - began)))
+        await asyncio.to_thread(self._reporter.ask, "return", digest=digest)
+        return result
 
     def _enter(self, args: Any, kwargs: Any) -> str:
         digest: str = digest_of(args, kwargs)
@@ -105,16 +112,22 @@ class Watched:
             for name, module in list(sys.modules.items())
             if hasattr(module, "__dict__")
         }
-        found = []
-        for original in self._originals:
-            for holder in gc.get_referrers(original):
-                if isinstance(holder, dict):
-                    place = modules.get(id(holder)) or _place_of(holder, modules)
-                    names = [key for key, value in list(holder.items()) if value is original]
-                    found += [f"{place}.{name}" for name in names if name != "__wrapped__"]
-                elif isinstance(holder, (functools.partial, staticmethod, classmethod)):
-                    found.append(repr(holder)[:120])
-        return found
+        return [name for original in self._originals for name in _held(original, modules)]
+
+
+def _held(value: Any, modules: dict[int, str]) -> list[str]:
+    """Where it is held, by names that are the same in each process."""
+    found = []
+    for holder in gc.get_referrers(value):
+        if isinstance(holder, dict):
+            place = modules.get(id(holder)) or _place_of(holder, modules)
+            names = [key for key, each in list(holder.items()) if each is value]
+            found += [f"{place}.{name}" for name in names if name != "__wrapped__"]
+        elif isinstance(holder, (staticmethod, classmethod)):
+            found += _held(holder, modules)
+        elif isinstance(holder, functools.partial):
+            found.append(re.sub(r" at 0x[0-9a-f]+", "", repr(holder))[:120])
+    return found
 
 
 def _place_of(holder: dict[Any, Any], modules: dict[int, str]) -> str:
