@@ -3,7 +3,8 @@
 Comments before a block:
 
 - ``<!-- file: shop.py -->``    the block is written to this file
-- ``<!-- background -->``       the command runs until the page ends, and is then stopped with SIGTERM
+- ``<!-- background -->``       the command runs until the page ends, and is then stopped with SIGTERM;
+  ``<!-- background: BANK_URL -->`` waits until something answers at that variable's URL
 - ``<!-- output -->``           the block is what the block before it printed; ``…`` stands for anything
 - ``<!-- fails: 1 -->``         the command ends with this exit code
 - ``<!-- raises: Name -->``     the Python or Ruby block raises this error
@@ -11,7 +12,8 @@ Comments before a block:
 
 Comments on their own: ``<!-- wait: SELECT … -->`` waits until the statement answers true; ``<!-- page: embedded -->`` gives
 the page the embedded server instead of a database, ``<!-- page: redis -->`` a Redis in ``REDIS_URL``, ``<!-- page: sqs -->``
-an SQS server, as boto3 finds it.
+an SQS server, as boto3 finds it. ``<!-- page: terminal -->``: its shell blocks are typed into one terminal, where folder and
+exported variables stay; there are the checkout's ``examples``, and a free port in ``BANK_URL``.
 """
 
 from __future__ import annotations

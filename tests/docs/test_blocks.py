@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import psycopg
 import pytest
@@ -22,7 +24,8 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.adapters import brokers
 from tests.adapters.sqs_rig import server_of
 from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
-from tests.support.keeping import run_directory
+from tests.support.keeping import free_port, run_directory
+from tests.support.waiting import until
 
 from semel.embedded import EmbeddedServer
 
@@ -38,6 +41,8 @@ class Scene:
         self.url = url
         self.ended = ended
         self.printed = ""
+        self.left: Path | None = None
+        """Where a page's one terminal leaves its variables."""
         self._sessions: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, block: Block) -> None:
@@ -76,10 +81,15 @@ class Scene:
             self.printed += trace.splitlines()[-1]
 
     def shell(self, block: Block) -> None:
-        command = ["bash", "-euo", "pipefail", "-c", block.text]
+        bash = ("bash", "-euo", "pipefail", "-c")
         if "background" in block.said:
-            self.ended.enter_context(self._process(command))
+            self.ended.enter_context(self._process([*bash, block.text]))
+            if variable := block.said["background"]:
+                until(lambda: _answers(self.environment[variable]), f"what {block.place} starts answers")
             return
+        command = [*bash, block.text]
+        if self.left is not None:
+            command[-1] = f"trap 'env -0 > {self.left}' EXIT\n{block.text}"
         done = subprocess.run(
             command,
             cwd=self.folder,
@@ -89,6 +99,11 @@ class Scene:
             timeout=120,
             check=False,
         )
+        if self.left is not None:
+            self.environment = dict(
+                line.split("=", 1) for line in self.left.read_text().rstrip("\0").split("\0")
+            )
+            self.folder = Path(self.environment["PWD"])
         self.printed = done.stdout if "fails" not in block.said else done.stdout + done.stderr
         expected = int(block.said.get("fails", "0"))
         assert done.returncode == expected, (
@@ -137,6 +152,16 @@ class Scene:
                 process.communicate(timeout=60)
 
 
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5):
+            return True
+    except HTTPError:
+        return True
+    except OSError:
+        return False
+
+
 def _ruby(url: str, redis_url: str) -> dict[str, str]:
     """What blocks of Ruby find: the gem, a Redis for Sidekiq, and the database as Rails has it."""
     if shutil.which("sidekiq") is None:
@@ -183,7 +208,12 @@ def scene(page: Path, blocks: list[Block], folder: Path, request: pytest.Fixture
             environment["SEMEL_DATABASE_URL"] = url
         if any(block.language == "ruby" and block.runs for block in blocks):
             environment |= _ruby(url, _new_redis(request))
-        yield Scene(folder, environment, url, ended)
+        place = Scene(folder, environment, url, ended)
+        if any(block.said.get("page") == "terminal" for block in blocks):
+            place.left = folder / ".terminal"
+            place.environment["BANK_URL"] = f"http://127.0.0.1:{free_port()}"
+            (folder / "examples").symlink_to(ROOT / "examples")
+        yield place
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A bank for trying things out: an HTTP server on loopback that pays whatever it is told, also what it has paid before.
 
-    python -m bank --port 8100 --ledger bank.db
+    BANK_URL=http://127.0.0.1:8100 python -m bank --ledger bank.db
 
 POST /payments {payee, amount, note, reference} pays; GET /payments?note=… or ?reference=… lists what was paid.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import sqlite3
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,7 +55,7 @@ class Teller(BaseHTTPRequestHandler):
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bank")
-    parser.add_argument("--port", type=int, default=8100)
+    parser.add_argument("--port", type=int, default=urlsplit(os.environ.get("BANK_URL", "")).port or 8100)
     parser.add_argument("--ledger", default="bank.db")
     told = parser.parse_args()
     with sqlite3.connect(told.ledger) as ledger:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import semel
 
-PATIENCE = 20.0
+PATIENCE = 15.0
 
 
 def pay(seller: str, amount: int, note: str, reference: str) -> str:

@@ -10,7 +10,13 @@ from semel.adapters.celery import guard
 once = semel.Once(os.environ["SEMEL_DATABASE_URL"])
 
 
-@app.task
+@app.task(
+    soft_time_limit=30,
+    time_limit=40,
+    autoretry_for=(semel.errors.DatabaseUnreachable,),
+    retry_backoff=True,
+    max_retries=None,
+)
 @guard(
     once.operation(
         "pay-out",
@@ -18,6 +24,7 @@ once = semel.Once(os.environ["SEMEL_DATABASE_URL"])
         payload=("seller", "amount"),
         acting="explicit",
         lease="1 min",
+        longest_run="20 s",
         effect=semel.Lookup(bank_client.find_payment, settle="30 s"),
     )
 )

@@ -5,7 +5,7 @@ import os
 import urllib.request
 from typing import Any
 
-PATIENCE = 20.0
+PATIENCE = 15.0
 
 
 def pay(seller: str, amount: int, note: str) -> str:
