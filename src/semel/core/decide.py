@@ -6,7 +6,7 @@ import re
 import traceback
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from semel.core.durations import describe
 from semel.core.job import Attempt
@@ -92,9 +92,15 @@ class Settlement:
     reason: str
 
 
+PLAINLY_DONE: Final = Settlement(Status.DONE, None, None, refund=False, error=None, result=None, reason="")
+"""Of a handler that returned nothing: one object for all of them."""
+
+
 def decide(attempt: Attempt, ending: Ending, policy: Policy, random: Random) -> Settlement:
     """The settlement of an attempt that ended so, by the handler's policy (a default where there is none)."""
     match ending:
+        case Returned(None):
+            return PLAINLY_DONE
         case Returned(result):
             return _settlement(Decision(status=Status.DONE), result=result)
         case Interrupted(why):

@@ -6,6 +6,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import msgspec
+
 from semel.core.durations import Duration, to_timedelta
 from semel.core.outcomes import require_aware
 from semel.core.retry import check_max_attempts
@@ -128,8 +130,7 @@ class Attempt:
     crashes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+class ClaimedJob(msgspec.Struct, frozen=True, gc=False):
     """A row as a claim returned it."""
 
     id: int

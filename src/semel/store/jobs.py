@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from operator import attrgetter
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -15,6 +17,9 @@ from semel.store.statement import Operation, Rows, Statement, Steps
 
 CLAIM_SIZES = (500, 200, 100, 50, 20, 10, 5, 2, 1)
 """The limits that the claim's text is made with; literals, so that its plan stays cheap."""
+
+_BY_TIME: Final = attrgetter("run_at", "id")
+_BY_PRIORITY: Final = attrgetter("priority")
 
 LONGEST_RUN = 100
 """Jobs of one ordering key that one claim takes at most, so that no key keeps the others waiting."""
@@ -78,7 +83,7 @@ def claim(
     def steps() -> Steps[Claims]:
         rows = yield Statement("queue/claim", parameters, {"limit": str(size)})
         found = _read(rows, worker, size)
-        taken = sorted(found.taken, key=lambda job: (-job.priority, job.run_at, job.id))
+        taken = sorted(sorted(found.taken, key=_BY_TIME), key=_BY_PRIORITY, reverse=True)
         return dataclasses.replace(found, taken=tuple(taken))
 
     return Operation("claim", steps, alone=True)
@@ -118,18 +123,7 @@ def _read(rows: Rows, worker: int, size: int) -> Claims:
     ended: list[ClaimedJob] = []
     for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, key, run_at in rows:
         job = ClaimedJob(
-            id=id_,
-            claim=number,
-            worker=worker,
-            kind=kind,
-            payload=payload,
-            attempt=attempts,
-            max_attempts=most,
-            crashes=crashes,
-            queue=queue,
-            priority=priority,
-            run_at=run_at,
-            ordering_key=key,
+            id_, number, worker, kind, payload, attempts, most, crashes, queue, priority, run_at, key
         )
         (taken if status == "running" else ended).append(job)
     return Claims(tuple(taken), tuple(ended), more=len(rows) >= size)
@@ -150,7 +144,7 @@ def settle(
 
     def steps() -> Steps[frozenset[tuple[int, int]]]:
         rows = yield Statement("queue/settle", parameters)
-        return frozenset((row[0], row[1]) for row in rows)
+        return frozenset(map(tuple, rows))
 
     return Operation("settle", steps, alone=True)
 
@@ -248,9 +242,9 @@ def store_progress(rows: Sequence[tuple[Fence, float | None, str | None]]) -> Op
 
 def _pairs(fences: Sequence[Fence]) -> dict[str, object]:
     return {
-        "ids": _numbers(fence.job_id for fence in fences),
-        "claims": _numbers(fence.claim for fence in fences),
-        "workers": _numbers(fence.worker for fence in fences),
+        "ids": _numbers([fence.job_id for fence in fences]),
+        "claims": _numbers([fence.claim for fence in fences]),
+        "workers": _numbers([fence.worker for fence in fences]),
     }
 
 

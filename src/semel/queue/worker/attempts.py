@@ -7,13 +7,12 @@ import logging
 import random
 import time
 import uuid
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from semel.core.decide import (
-    Ending as AttemptEnding,
-)
-from semel.core.decide import (
+    PLAINLY_DONE,
     Interrupted,
     NoHandler,
     Raised,
@@ -22,6 +21,9 @@ from semel.core.decide import (
     Unreadable,
     decide,
 )
+from semel.core.decide import (
+    Ending as AttemptEnding,
+)
 from semel.core.results import encode_result
 from semel.core.retry import Policy, RetryPolicy
 from semel.core.settings import Settings
@@ -29,6 +31,8 @@ from semel.errors import ClaimLost, ConfigurationError, PayloadUnreadable
 from semel.queue.app import App
 from semel.queue.job import Job
 from semel.queue.worker.board import Board, Ending, Held
+from semel.queue.worker.deadlines import Deadlines
+from semel.queue.worker.ends import End, Ends
 from semel.queue.worker.launching import Launcher
 from semel.queue.worker.outcomes import log_lost, log_outcome, to_detail
 from semel.queue.worker.processes import Processes
@@ -60,30 +64,30 @@ class Attempts:
         self.concurrency = settings.concurrency
         self.alone: Held | None = None
         self.stopping = False
-        self._starting = False
+        self._jobs = app.jobs
+        self._deadlines = Deadlines(board, lambda held: self.interrupt(held, "time-out"))
+        self._ends = Ends(self._take_ends)
 
     def start_waiting(self) -> None:
         """Start what may start now. A job with crashes on its count waits until nothing else runs, and runs alone."""
         board = self.board
-        if self.stopping or self._starting or self.alone is not None:
+        if self.stopping or self.alone is not None:
             return
         if board.alone:
             if board.quiet:
                 self.alone = board.alone.popleft()
                 self._start(self.alone)
             return
-        self._starting = True  # an attempt that ends as it starts comes back here
-        try:
-            while board.waiting and len(board.running) < self.concurrency:
-                self._start(board.waiting.popleft())
-        finally:
-            self._starting = False
+        while board.waiting and len(board.running) < self.concurrency:
+            self._start(board.waiting.popleft())
 
     def interrupt(self, held: Held, why: str) -> None:
         """Ask a running attempt to end, for a reason of the worker's: ``time-out``, ``stop`` or ``lost``."""
         if held.ended_by is None or why == "lost":
             held.ended_by = why
             held.lost = held.lost or why == "lost"
+            if held.task is not None:
+                held.task.add_done_callback(partial(self._cancelled_before, held))
             if held.interrupt is not None:
                 held.interrupt()
 
@@ -92,6 +96,7 @@ class Attempts:
         return False
 
     async def close(self) -> None:
+        self._deadlines.close()
         self.launcher.close()
         await self.transactions.close()
 
@@ -102,7 +107,7 @@ class Attempts:
             if self.alone is held:
                 self.alone = None
             return
-        job = self.app.jobs.get(held.job.kind)
+        job = self._jobs.get(held.job.kind)
         timeout = None if job is None or job.relayed else job.timeout
         held.started = time.monotonic()
         held.deadline = None if timeout is None else held.started + timeout.total_seconds()
@@ -114,15 +119,35 @@ class Attempts:
         if job.relayed:
             self._end(held, job.retry, Raised(_for_relay(job)))
             return
-        if timeout is not None:
-            loop = asyncio.get_running_loop()
-            held.timer = loop.call_later(timeout.total_seconds(), self.interrupt, held, "time-out")
+        if held.deadline is not None:
+            self._deadlines.watch(held.deadline)
         try:
-            held.interrupt = self.launcher.launch(held, job, partial(self._ended, held, job))
+            held.interrupt = self.launcher.launch(held, job, self._ends.note)
         except PayloadUnreadable as error:
             self._end(held, job.retry, Unreadable(error))
         except Exception as error:  # no thread or process to be had
             self._end(held, job.retry, Raised(error))
+
+    def _cancelled_before(self, held: Held, task: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step never runs, so that it tells no end."""
+        job = self._jobs.get(held.job.kind)
+        if held.task is task and job is not None:
+            self._ends.note(held, job, None, asyncio.CancelledError())
+
+    def _take_ends(self, ends: Sequence[End]) -> None:
+        for held, job, result, error in ends:
+            try:
+                if error is None and result is None and not held.settled:
+                    self._leave(held)
+                    self.board.end(Ending(held, None, PLAINLY_DONE))
+                else:
+                    self._ended(held, job, result, error)
+            except Exception as unexpected:
+                logger.exception("job %s: its end cannot be understood", held.job.id)
+                if held.slot in self.board.running:
+                    self._end(held, job.retry, Raised(unexpected))
+        self.start_waiting()
+        self.board.changed.set()
 
     def _ended(self, held: Held, job: Job[..., Any], result: Any, error: BaseException | None) -> None:
         if isinstance(error, ClaimLost) and self.transactions.lost(error):
@@ -132,7 +157,6 @@ class Attempts:
             self._leave(held)
             log_lost(held, self.board.counts)
             self.board.release(held)
-            self._next()
         elif asked and held.ended_by == "time-out" and job.timeout is not None:
             self._end(held, job.retry, RanTooLong(job.timeout))
         elif asked or (isinstance(error, LockBusy) and job.transaction):
@@ -148,7 +172,6 @@ class Attempts:
         self._leave(held)
         if isinstance(ending, Interrupted):
             self.board.end(Ending(held, None, give_back=True))
-            self._next()
             return
         decided = self._decide(held, policy, ending)
         if held.settled:
@@ -157,7 +180,6 @@ class Attempts:
             self.board.release(held)
         else:
             self.board.end(decided)
-        self._next()
 
     def _decide(self, held: Held, policy: Policy, ending: AttemptEnding) -> Ending:
         try:
@@ -170,16 +192,10 @@ class Attempts:
 
     def _leave(self, held: Held) -> None:
         """The attempt runs no more."""
-        if held.timer is not None:
-            held.timer.cancel()
         del self.board.running[held.slot]
         if self.alone is held:
             self.alone = None
         self.board.learn(held)
-
-    def _next(self) -> None:
-        self.start_waiting()
-        self.board.changed.set()
 
     def _encode(self, held: Held, result: Any) -> bytes | None:
         """The result as JSON. One that cannot be stored is dropped: the job is done all the same."""

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from semel.core.decide import Settlement
 from semel.core.job import ClaimedJob
 from semel.queue.worker.slots import SlotTable
@@ -16,8 +18,7 @@ from semel.store.jobs import Detail, Fence
 _RUN_TIME_WEIGHT = 0.1
 
 
-@dataclass(slots=True, eq=False)
-class Held:
+class Held(msgspec.Struct, eq=False):
     """One claim of this child, from the claim to the confirmed settlement."""
 
     job: ClaimedJob
@@ -36,7 +37,8 @@ class Held:
     """Its transaction was about to commit the end: where the answer was lost, the job may be done all the same."""
     seconds: float = 0.0
     """How long its handler took."""
-    timer: asyncio.TimerHandle | None = None
+    task: asyncio.Task[None] | None = None
+    """That of an ``async def`` handler, until its end is noted."""
     progress: tuple[float | None, str | None] | None = None
 
     @property
@@ -51,8 +53,7 @@ class Held:
         self.progress = (fraction, message)
 
 
-@dataclass(slots=True, eq=False)
-class Ending:
+class Ending(msgspec.Struct, eq=False):
     """How an attempt ended, waiting to be written. ``detail`` is None for plainly done."""
 
     held: Held
@@ -126,8 +127,8 @@ class Board:
     def learn(self, held: Held) -> None:
         """Note how long an attempt took."""
         if held.started is not None:
-            held.seconds = taken = time.monotonic() - held.started
-            known = self.run_time
+            taken = held.seconds or time.monotonic() - held.started
+            held.seconds, known = taken, self.run_time
             self.run_time = taken if not known else known + _RUN_TIME_WEIGHT * (taken - known)
 
     @property

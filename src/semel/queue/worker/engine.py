@@ -169,6 +169,8 @@ class Engine:
             for held in list(self.board.running.values()):
                 if not held.lost and self.board.slots.is_lost(held.slot, held.job.claim):
                     attempts.interrupt(held, "lost")
+                elif held.task is not None and held.task.done():
+                    attempts.interrupt(held, "stop")  # somebody cancelled it before its first step
             self._give_back_stale()
             if self._claiming is not None:
                 self._claiming.look_if_empty()

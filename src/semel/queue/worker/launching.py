@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
+import os
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +14,12 @@ from semel.queue.context import JobContext, make_context
 from semel.queue.job import Job
 from semel.queue.worker.board import Held
 from semel.queue.worker.processes import Processes, Work
-from semel.queue.worker.threads import OneProcess, Threads
+from semel.queue.worker.threads import OneProcess, Threads, end_copy
 from semel.queue.worker.transactions import Transactions
 
 logger = logging.getLogger("semel.worker")
 
-Ended = Callable[[Any, BaseException | None], None]
+Ended = Callable[[Held, Job[..., Any], Any, BaseException | None], None]
 """Called on the event loop with the handler's result or error."""
 
 
@@ -31,49 +33,75 @@ class Launcher:
         self.transactions = transactions
         self.threads = Threads(size)
         self.processes = processes
+        self._loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._process = os.getpid()
 
     def launch(self, held: Held, job: Job[..., Any], ended: Ended) -> Callable[[], object]:
         """Start a claimed job's handler. Raises PayloadUnreadable where its arguments do not fit."""
         if job.run_in == "process":
-            context = self._context(held, job) if job.context else None
+            context = self._context_of(held, job) if job.context else None
             function = job.function
             work = Work(function.__module__, function.__qualname__, job.kind, context, held.job.payload)
-            return self.processes.start(work, held.report, _from_thread(held, ended))
+            return self.processes.start(work, held.report, _from_thread(held, job, ended))
         args, kwargs = job.signature.decode(held.job.payload)
 
+        if job.is_async:
+            run = self._run_async(held, job, args, kwargs, ended)
+            task = self._loop.create_task(run, context=self._context.copy())
+            if not task.done():  # as it may be, by an eager task factory
+                held.task = task
+            return task.cancel
+
         def call(connection: Any = None) -> Any:
-            leading = (self._context(held, job, connection),) if job.context else ()
+            leading = (self._context_of(held, job, connection),) if job.context else ()
             with OneProcess():  # inside the transaction, which a fork must not end
                 return job.function(*leading, *((connection,) if job.transaction else ()), *args, **kwargs)
 
-        async def call_async(connection: Any = None) -> Any:
-            with OneProcess():
-                return await call(connection)
-
-        if job.is_async:
-            task = asyncio.get_running_loop().create_task(self._run_async(held, job, call_async))
-            task.add_done_callback(lambda task: ended(*_outcome(task)))
-            return task.cancel
         if job.transaction:
-            return self.threads.start(lambda: self.transactions.run(held, call), _from_thread(held, ended))
-        return self.threads.start(call, _from_thread(held, ended))
+            return self.threads.start(
+                lambda: self.transactions.run(held, call), _from_thread(held, job, ended)
+            )
+        return self.threads.start(call, _from_thread(held, job, ended))
 
     def close(self) -> None:
         self.threads.close()
         self.processes.close()
 
     async def _run_async(
-        self, held: Held, job: Job[..., Any], call: Callable[..., Any]
-    ) -> tuple[Any, BaseException | None]:
-        """The handler's result or error. An exit is an error too: let out of a task, it would end the event loop."""
+        self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ended: Ended
+    ) -> None:
+        """Run a handler and tell its end. An exit is an error too: let out of a task, it would end the event loop."""
         try:
             if job.transaction:
-                return await self.transactions.run_async(held, call), None
-            return await call(), None
+                result = await self._in_transaction(held, job, args, kwargs)
+            elif job.context:
+                result = await job.function(self._context_of(held, job), *args, **kwargs)
+            else:
+                result = await job.function(*args, **kwargs)
         except BaseException as error:
-            return None, error
+            self._end_copy(error)
+            ended(held, job, None, error)
+        else:
+            self._end_copy(None)
+            ended(held, job, result, None)
 
-    def _context(self, held: Held, job: Job[..., Any], connection: Any = None) -> JobContext:
+    async def _in_transaction(
+        self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        async def call(connection: Any) -> Any:
+            leading = (self._context_of(held, job, connection),) if job.context else ()
+            with OneProcess():  # inside the transaction, which a fork must not end
+                return await job.function(*leading, connection, *args, **kwargs)
+
+        return await self.transactions.run_async(held, call)
+
+    def _end_copy(self, error: BaseException | None) -> None:
+        """As `OneProcess`, for what runs in the process that began it all."""
+        if os.getpid() != self._process:
+            end_copy(error)
+
+    def _context_of(self, held: Held, job: Job[..., Any], connection: Any = None) -> JobContext:
         return make_context(
             held.job,
             installation=self.installation,
@@ -84,16 +112,12 @@ class Launcher:
         )
 
 
-def _outcome(task: asyncio.Task[tuple[Any, BaseException | None]]) -> tuple[Any, BaseException | None]:
-    return (None, asyncio.CancelledError()) if task.cancelled() else task.result()
-
-
-def _from_thread(held: Held, ended: Ended) -> Ended:
+def _from_thread(held: Held, job: Job[..., Any], ended: Ended) -> Callable[[Any, BaseException | None], None]:
     loop = asyncio.get_running_loop()
 
     def done(result: Any, error: BaseException | None) -> None:
         try:
-            loop.call_soon_threadsafe(ended, result, error)
+            loop.call_soon_threadsafe(ended, held, job, result, error)
         except RuntimeError:  # the loop is closed: the worker has stopped without this attempt
             logger.warning("job %s ended after its worker had stopped", held.job.id)
 

@@ -6,7 +6,7 @@ import logging
 
 import msgspec
 
-from semel.core.decide import ErrorRecord, Settlement
+from semel.core.decide import PLAINLY_DONE, ErrorRecord, Settlement
 from semel.core.job import ClaimedJob
 from semel.core.states import Status
 from semel.queue.worker.board import Counts, Held
@@ -35,7 +35,11 @@ def to_detail(held: Held, settlement: Settlement) -> Detail | None:
 
 def log_outcome(held: Held, settlement: Settlement, counts: Counts) -> None:
     """Count an attempt's outcome and log it, once the database has it."""
-    word, level = _word(settlement, counts)
+    if settlement is PLAINLY_DONE:
+        counts.done += 1
+        word, level = "done", logging.INFO
+    else:
+        word, level = _word(settlement, counts)
     if not logger.isEnabledFor(level):
         return
     fields = _fields(held.job) | {"outcome": word}

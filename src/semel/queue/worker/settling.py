@@ -117,18 +117,21 @@ class Settling:
         details = [ending.detail for ending in endings if ending.detail is not None]
         fences = [ending.held.fence for ending in endings]
         settled, _ = await self.link.insist(settle(fences, details, remember=self.settings.keep_done))
-        missing = [ending for ending in endings if _pair(ending.held.fence) not in settled]
-        lost = await self._find_lost(missing) if missing else []
+        lost: list[Ending] = []
+        if len(settled) < len(endings):
+            missing = [ending for ending in endings if _pair(ending.held.fence) not in settled]
+            lost = await self._find_lost(missing)
         for ending in endings:
-            if ending in lost:
-                log_lost(ending.held, self.board.counts)
+            held = ending.held
+            if lost and ending in lost:
+                log_lost(held, self.board.counts)
             elif ending.settlement is not None:
-                log_outcome(ending.held, ending.settlement, self.board.counts)
+                log_outcome(held, ending.settlement, self.board.counts)
             ending.written = True
-            self.board.release(ending.held)
+            self.board.release(held)
             if ending.detail is not None and ending.detail.delay is not None:
                 self.look_in(ending.detail.delay)
-            if ending.held.job.ordering_key is not None:
+            if held.job.ordering_key is not None:
                 self.look_in(0.0)  # those behind it may be due now
 
     async def _find_lost(self, missing: Sequence[Ending]) -> list[Ending]:

@@ -86,18 +86,30 @@ class SlotTable:
     def take(self, job_id: int, claim: int, worker: int, claimed: float) -> int:
         """Note a claim that waits to start; answers its slot."""
         index = self._free.pop()
-        self._write(index, WAITING, job_id, claim, worker, claimed, 0.0)
+        at, numbers, times = index * _WORDS, self._numbers, self._times
+        self._sequence = number = self._sequence + 1
+        numbers[at + _BEGUN] = number
+        numbers[at + _STATE] = WAITING
+        numbers[at + _JOB] = job_id
+        numbers[at + _CLAIM] = claim
+        numbers[at + _WORKER] = worker
+        times[at + _CLAIMED] = claimed
+        times[at + _DEADLINE] = 0.0
+        numbers[at + _ENDED] = number
         return index
 
     def start(self, index: int, deadline: float) -> None:
         """Note that its handler starts now."""
         at, numbers = index * _WORDS, self._numbers
-        held = numbers[at + _JOB], numbers[at + _CLAIM], numbers[at + _WORKER], self._times[at + _CLAIMED]
-        self._write(index, STARTED, *held, deadline)
+        self._sequence = number = self._sequence + 1
+        numbers[at + _BEGUN] = number
+        numbers[at + _STATE] = STARTED
+        self._times[at + _DEADLINE] = deadline
+        numbers[at + _ENDED] = number
 
     def clear(self, index: int) -> None:
         """Note that nothing is held here any more."""
-        self._write(index, FREE, 0, 0, 0, 0.0, 0.0)
+        self._numbers[index * _WORDS + _STATE] = FREE  # one word, so that there is nothing to tear
         self._free.append(index)
 
     def is_lost(self, index: int, claim: int) -> bool:
@@ -147,17 +159,3 @@ class SlotTable:
             if numbers[at + _BEGUN] == ended:
                 return slot if state != FREE else None
         return None
-
-    def _write(
-        self, index: int, state: int, job_id: int, claim: int, worker: int, claimed: float, deadline: float
-    ) -> None:
-        self._sequence += 1
-        at, numbers = index * _WORDS, self._numbers
-        numbers[at + _BEGUN] = self._sequence
-        numbers[at + _STATE] = state
-        numbers[at + _JOB] = job_id
-        numbers[at + _CLAIM] = claim
-        numbers[at + _WORKER] = worker
-        self._times[at + _CLAIMED] = claimed
-        self._times[at + _DEADLINE] = deadline
-        numbers[at + _ENDED] = self._sequence

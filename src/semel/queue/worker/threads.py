@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 Answer = TypeVar("Answer")
 
@@ -35,15 +35,15 @@ class OneProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if os.getpid() != self._pid:
-            os._exit(_exit_code(error))
+            end_copy(error)
 
 
-def _exit_code(error: BaseException | None) -> int:
-    """As the interpreter would end with it."""
+def end_copy(error: BaseException | None) -> NoReturn:
+    """End a process that a handler forked, as the interpreter would end with this error."""
     if error is None:
-        return 0
+        os._exit(0)
     code = error.code if isinstance(error, SystemExit) else 1
-    return code & 0xFF if isinstance(code, int) else int(code is not None)
+    os._exit(code & 0xFF if isinstance(code, int) else int(code is not None))
 
 
 class Call:
