@@ -62,6 +62,9 @@ def test_records() -> None:
         record_words(Evidence(records=records)) == "1 completed acted, 1 held (1 with more than one record)"
     )
     assert lease_words(Evidence(records=records)) == "200 s old, lease 60 s"
+    assert (
+        lease_words(Evidence(records=records, lease_ended=True)) == "200 s old, lease 60 s (ended by replay)"
+    )
 
 
 def test_the_outcome_says_what_was_shown() -> None:

@@ -44,7 +44,8 @@ class Shop:
         return self.way.start(self.stage.surroundings)
 
     def send(self, number: int) -> Sent:
-        return self.known(number, self.way.send({"order": f"order-{number}"}, number))
+        with self.stage.room.sending():
+            return self.known(number, self.way.send({"order": f"order-{number}"}, number))
 
     def known(self, number: int, sent: Sent) -> Sent:
         """Else what its worker reports waits to be told whose it is."""

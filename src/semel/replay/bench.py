@@ -23,6 +23,9 @@ from semel.replay.results import Evidence
 from semel.replay.ways.way import Sent, Surroundings, Way
 
 _LOOK: Final = 0.05
+_UNKNOWN: Final = (
+    "nobody can tell which process asked (it takes /proc): the worker was killed, and the connection cut"
+)
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,13 @@ class Bench:
     def send(self, number: int, message: Message) -> Sent:
         """Send the operation's message for the first time."""
         self._messages.setdefault(number, message)
-        return self._sent(number, self.way.send(message, number))
+        with self.room.sending():
+            return self._sent(number, self.way.send(message, number))
 
     def again(self, number: int, sent: Sent) -> Sent:
         """Deliver it once more."""
-        return self._sent(number, self.way.send_again(sent))
+        with self.room.sending():
+            return self._sent(number, self.way.send_again(sent))
 
     def _sent(self, number: int, sent: Sent) -> Sent:
         if "deduplicated" in sent.extra:
@@ -123,6 +128,8 @@ class Bench:
         alone = "child" not in self.way.victims  # what the job started itself goes with it
         code = worker.kill("group" if victim == "parent" and alone else victim, event.pid)
         self.evidence.killed_at.append(f"{event.point} ({victim})")
+        if event.pid <= 0:
+            self.evidence.notes.append(_UNKNOWN)
         if code is not None:
             self.evidence.exits.append(code)
         self.room.release(event.operation or 0, event.point)
@@ -202,7 +209,9 @@ class Bench:
         """Let the lease of a dead worker's claim be over: in semel's table, else by waiting for it. A row has none."""
         if self.guard.policy.name == "row":
             return
-        if not self.guard.end_lease(self._messages[number]) and self.guard.lease:
+        if self.guard.end_lease(self._messages[number]):
+            self.evidence.lease_ended = True
+        elif self.guard.lease:
             time.sleep(self.guard.lease + 0.1)
 
     def record(self, number: int) -> Any:

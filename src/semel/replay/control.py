@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from semel.replay.events import Do, Event, Point
 
-_ID_PATIENCE: Final = 3.0
-"""Seconds that an event waits for its delivery's id to be told: brokers that make the id answer it after they deliver."""
 Key = tuple[int | None, Point]
 
 
@@ -49,6 +46,7 @@ class ControlRoom:
         self._gates: dict[Key, _Gate] = {}
         self._together: dict[Key, int] = {}
         self._alone: int | None = None
+        self._sending = 0
         self._open = True
 
     # who checks
@@ -58,6 +56,18 @@ class ControlRoom:
         with self._changed:
             self._numbers[delivery] = operation
             self._changed.notify_all()
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """While a message is sent: a broker may deliver it before it answers the id, and what nobody knows waits for that."""
+        with self._changed:
+            self._sending += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._sending -= 1
+                self._changed.notify_all()
 
     def expect(self, operation: int | None) -> None:
         """The operation of every event that does not say whose it is; None: there are several."""
@@ -153,13 +163,12 @@ class ControlRoom:
             self._gates[operation, point] = gate
 
     def _operation_of(self, event: Event) -> int | None:
-        """Reentrant: the condition is held."""
+        """The condition is held. An id that is told by no send is somebody else's: of a message that a redo sent."""
         if event.operation is not None:
             return event.operation
         if not event.delivery:
             return self._alone
-        end = time.monotonic() + _ID_PATIENCE
-        while event.delivery not in self._numbers and self._open and time.monotonic() < end:
+        while event.delivery not in self._numbers and self._open and self._sending:
             self._changed.wait(0.1)
         return self._numbers.get(event.delivery, self._alone)
 

@@ -77,6 +77,8 @@ class Evidence(msgspec.Struct, kw_only=True):
     redelivered_by: str = ""
     """``broker`` or ``replay``, where a delivery came again."""
     records: list[Record] = msgspec.field(default_factory=list)
+    lease_ended: bool = False
+    """Whether replay ended a claim's lease in the table, in place of waiting for it."""
     midway: str | None = None
     """The record's state while an attempt was inside the effect; None: nobody looked."""
     answer: str | None = None

@@ -66,13 +66,14 @@ def records_counted(evidence: Evidence) -> str:
 
 
 def lease_words(evidence: Evidence) -> str:
-    """The oldest claim beside its lease: "claim 65 s old, lease 60 s"."""
+    """The oldest claim beside its lease: "65 s old, lease 60 s"; with a remark where replay did not wait for its end."""
     known = [record for record in evidence.records if record.claim_age is not None]
     if not known:
         return NONE
     oldest = max(known, key=lambda record: record.claim_age or 0)
     age = f"{seconds(oldest.claim_age or 0)} old"
-    return age + (f", lease {seconds(oldest.lease)}" if oldest.lease is not None else "")
+    lease = f", lease {seconds(oldest.lease)}" if oldest.lease is not None else ""
+    return age + lease + (" (ended by replay)" if evidence.lease_ended else "")
 
 
 def seconds(value: float) -> str:

@@ -80,7 +80,11 @@ def _reported(reporter: Reporter, delivery: str, function: Any) -> Any:
 
 
 def _sqs(reporter: Reporter, client: ModuleType) -> None:
-    """A message begins when it is received, and ends when it is deleted or given back."""
+    """A message begins when it is received, and ends when it is deleted or given back.
+
+    One that is left, or hidden for a while, ends by the next call for messages: but for what is inside the watched call, of
+    which a consumer that receives ahead has not seen the end.
+    """
     base = client.BaseClient
     call = base._make_api_call
     received: dict[str, str] = {}
@@ -90,9 +94,12 @@ def _sqs(reporter: Reporter, client: ModuleType) -> None:
     def call_reported(self: Any, operation: str, parameters: Any) -> Any:
         if self.meta.service_model.service_name != "sqs":
             return call(self, operation, parameters)
-        if operation == "ReceiveMessage" and not seen:
-            seen.append(True)
-            reporter.ask("hit", "", name="ReceiveMessage")
+        if operation == "ReceiveMessage":
+            if not seen:
+                seen.append(True)
+                reporter.ask("hit", "", name="ReceiveMessage")
+            for handle in [each for each, known in received.items() if reporter.is_outside(known)]:
+                reporter.end(received.pop(handle), how="left")
         answer = call(self, operation, parameters)
         if operation == "ReceiveMessage":
             for message in answer.get("Messages", []):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import hashlib
 import json
 import os
 import signal
@@ -33,6 +32,7 @@ class Reporter:
             "semel_replay_delivery", default=""
         )
         self._open: list[str] = []
+        self._inside: list[str] = []
         self._lock = threading.Lock()
         self.at_first: list[Any] = []
         """Called at the first delivery of each process: by then everything is imported."""
@@ -71,6 +71,11 @@ class Reporter:
         with self._lock:
             return self._open[0] if len(self._open) == 1 else ""
 
+    def is_outside(self, delivery: str) -> bool:
+        """Whether it is surely not in the watched call: neither it is there, nor one that does not know whose it is."""
+        with self._lock:
+            return delivery not in self._inside and "" not in self._inside
+
     def ask(
         self,
         point: str,
@@ -81,18 +86,25 @@ class Reporter:
         **detail: Any,
     ) -> str:
         """Report a point, and do what is to be done there. Raises where that is to be raised."""
+        known = self.delivery if delivery is None else delivery
         event = {
             "point": point,
             "pid": pid or os.getpid(),
             "at": time.monotonic(),
             "thread": threading.get_ident(),
-            "delivery": self.delivery if delivery is None else delivery,
+            "delivery": known,
             "digest": digest,
             "detail": detail,
         }
         line = json.dumps(event).encode() + b"\n"
         self._write(line)
-        return self._obey(self._answer(line))
+        with self._lock:
+            self._inside += [known] if point == "entry" else []
+        do = self._answer(line)
+        with self._lock:
+            if point in ("return", "raised") and known in self._inside:
+                self._inside.remove(known)
+        return self._obey(do)
 
     def follow(self) -> None:
         """End this process as soon as the replay has: one that is left behind may be without its guard."""
@@ -125,11 +137,14 @@ class Reporter:
         return do
 
     def _stop(self) -> None:
-        """Stop this process, threads and all, until somebody wakes it; a shell sees to it should the replay be killed."""
+        """Stop this process, threads and all, until somebody wakes it; a shell sees to it should the replay be killed.
+
+        The signal goes to this thread: one to the process may be taken by another, and this one goes on meanwhile.
+        """
         script = _KILL_IF_LEFT.format(pid=os.getpid())
         with self._line_to_replay() as connection:
             keeper = subprocess.Popen(["/bin/sh", "-c", script], stdin=connection.fileno())
-            os.kill(os.getpid(), signal.SIGSTOP)
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
             keeper.kill()
             keeper.wait()
 
@@ -166,9 +181,3 @@ def name_of(error: BaseException) -> str:
     if cause is not None and type(error).__module__ == "semel.core.outcomes":
         return type(cause).__name__
     return type(error).__name__
-
-
-def digest_of(args: Any, kwargs: Any) -> str:
-    """Tells calls apart by what they were given."""
-    shown = repr((args, sorted(kwargs.items())))
-    return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]

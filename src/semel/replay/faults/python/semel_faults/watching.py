@@ -13,7 +13,8 @@ import time
 from types import ModuleType
 from typing import Any
 
-from .reporting import Reporter, digest_of
+from .digests import digest_of
+from .reporting import Reporter
 
 
 class Watched:
@@ -46,26 +47,28 @@ class Watched:
         function = plain.__func__ if isinstance(plain, (staticmethod, classmethod)) else plain
         if not callable(function) or function in self._wrappers:
             return
-        wrapper = self._wrapper(function)
+        is_method = inspect.isclass(owner) and not isinstance(plain, staticmethod)
+        wrapper = self._wrapper(function, 1 if is_method else 0)
         self._originals.append(function)
         self._wrappers.append(wrapper)
         made = type(plain)(wrapper) if isinstance(plain, (staticmethod, classmethod)) else wrapper
         setattr(owner, last, made)
         self._reporter.ask("hit", "", name=self.name)
 
-    def _wrapper(self, function: Any) -> Any:
+    def _wrapper(self, function: Any, first: int) -> Any:
+        """``first`` is the place of the first argument that is the caller's own: a method's receiver is not."""
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
-                digest = await asyncio.to_thread(self._enter, args, kwargs)
+                digest = await asyncio.to_thread(self._enter, args[first:], kwargs)
                 return await self._awaited(function(*args, **kwargs), digest, time.monotonic())
 
             return call_async
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            digest = self._enter(args, kwargs)
+            digest = self._enter(args[first:], kwargs)
             began = time.monotonic()
             try:
                 result = function(*args, **kwargs)

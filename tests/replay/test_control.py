@@ -1,0 +1,47 @@
+"""The control room tells whose an event is, without a wait where nobody is going to say."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from semel.replay.control import ControlRoom
+from semel.replay.events import Event, Point
+
+
+def event(delivery: str) -> Event:
+    return Event(point=Point.BEGIN, pid=1, at=time.monotonic(), delivery=delivery)
+
+
+def test_a_delivery_that_comes_before_its_id_is_told_waits_for_it() -> None:
+    room = ControlRoom()
+    room.expect(7)
+    arriving = threading.Thread(target=room.arrive, args=(event("message-8"),))
+    with room.sending():
+        arriving.start()
+        room.know("message-8", 8)
+    arriving.join(20)
+
+    assert [each.operation for each in room.events()] == [8]
+
+
+def test_a_delivery_whose_id_is_no_ones_is_the_awaited_operations_at_once() -> None:
+    """As one that a person's redo sent: its id is told by nobody."""
+    room = ControlRoom()
+    room.expect(7)
+    began = time.monotonic()
+    room.arrive(event("of a redo"))
+
+    assert time.monotonic() - began < 1, "it did not wait for a send that is not there"
+    assert [each.operation for each in room.events()] == [7]
+
+
+def test_a_send_that_ends_without_an_id_lets_go_of_who_waited() -> None:
+    room = ControlRoom()
+    room.expect(7)
+    arriving = threading.Thread(target=room.arrive, args=(event("other"),))
+    with room.sending():
+        arriving.start()
+    arriving.join(20)
+
+    assert [each.operation for each in room.events()] == [7]
