@@ -42,6 +42,16 @@ class ChargeJob
   end
 end
 
+# It is tried once, and then gone.
+class OnceJob < ChargeJob
+  sidekiq_options retry: false
+end
+
+# It is tried once, and then among the dead.
+class DyingJob < ChargeJob
+  sidekiq_options retry: 0
+end
+
 # It calls a method of the class itself.
 class RefundJob
   include Sidekiq::Worker

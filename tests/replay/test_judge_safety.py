@@ -82,9 +82,11 @@ def test_nothing_is_left_of_a_run(folder: Path, sqlite: Path) -> None:
 def test_a_run_that_is_killed_without_the_constraint_is_mended_by_the_next(
     folder: Path, sqlite: Path
 ) -> None:
+    before = sockets()
     with running(folder, sqlite, "constraint") as process:
         until(lambda: "semel_operations" + KEPT in tables(sqlite), "the table is put aside")
         until(lambda: pids(folder), "a worker reports")
+        left = sockets() - before
         process.send_signal(signal.SIGKILL)
         process.wait(20)
 
@@ -95,6 +97,8 @@ def test_a_run_that_is_killed_without_the_constraint_is_mended_by_the_next(
     )
     assert seen.holds == {"two-at-once", "constraint", "without-constraint"}, seen.told()
     assert "semel_operations" + KEPT not in tables(sqlite)
+    assert left
+    assert not left & sockets()
 
 
 def test_who_was_stopped_does_not_outlive_the_run(folder: Path, sqlite: Path) -> None:

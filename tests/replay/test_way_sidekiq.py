@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -45,8 +47,9 @@ class Shop:
         return self.way.start(self.stage.surroundings, **options)
 
     def send(self, number: int, amount: int = 5) -> Any:
-        sent = self.way.send({"order": f"order-{number}", "amount": amount}, number)
-        self.stage.room.know(sent.delivery, number)
+        with self.stage.room.sending():
+            sent = self.way.send({"order": f"order-{number}", "amount": amount}, number)
+            self.stage.room.know(sent.delivery, number)
         return sent
 
 
@@ -172,9 +175,66 @@ def test_what_it_raises_is_in_the_retries_by_the_end(shop: Callable[..., Shop]) 
     end = made.stage.first(1, Point.END)
     assert end.detail == {"error": "Semel::Faults::Raised"}
     assert made.client.zcard("retry") == 1
-    assert made.way.pending() == 1
+    until(lambda: made.way.pending() == 1, "its thread has nothing in its hand")
     made.way.clear()
     assert made.way.pending() == 0
+
+
+@pytest.mark.parametrize(("job_class", "ends_in"), [("OnceJob", None), ("DyingJob", "dead")])
+def test_its_class_says_how_often_it_is_tried(
+    shop: Callable[..., Shop], job_class: str, ends_in: str | None
+) -> None:
+    made = shop(job_class)
+    made.start()
+    made.stage.room.tell(1, Point.RETURN, Do.RAISE)
+    made.send(1)
+    made.stage.first(1, Point.END)
+    found = {name: made.client.zcard(name) for name in ("retry", "schedule", "dead")}
+    assert {name for name, count in found.items() if count} == ({ends_in} if ends_in else set())
+
+
+def test_how_often_is_its_classs_own_number(shop: Callable[..., Shop]) -> None:
+    made = shop()
+    made.start()
+    made.stage.room.tell(1, Point.RETURN, Do.RAISE)
+    made.send(1)
+    made.stage.first(1, Point.END)
+    (entry,) = made.client.zrange("retry", 0, -1)
+    assert json.loads(entry)["retry"] == 1
+
+
+ALONE = """
+import pathlib, sys
+from semel.replay.control import open_room
+from semel.replay.events import Do, Point
+
+with open_room(pathlib.Path(sys.argv[1])) as room:
+    room.expect(1)
+    room.tell(1, Point.ENTRY, Do.STOP)
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("at", ["idle", "stopped"])
+def test_a_worker_ends_with_its_replay(shop: Callable[..., Shop], tmp_path: Path, at: str) -> None:
+    made = shop()
+    settings = Path(made.stage.surroundings.environment["SEMEL_REPLAY"])
+    told = json.loads(settings.read_text())
+    command = [sys.executable, "-c", ALONE, f"{told['socket']}-2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as replay:
+        assert replay.stdout is not None
+        assert replay.stdout.readline() == b"open\n"
+        settings.write_text(json.dumps({**told, "socket": f"{told['socket']}-2"}))
+        worker = made.start()
+        if at == "stopped":
+            made.way.send({"order": "order-1", "amount": 5}, 1)
+            until(lambda: Path(f"/proc/{worker.pid}/stat").read_text().split()[2] == "T", "it is stopped")
+        assert worker.is_alive()
+        replay.kill()
+
+    assert worker.process.wait(30) == -signal.SIGKILL
+    assert made.stage.effects() == []
 
 
 def test_a_call_that_raises_is_no_return(shop: Callable[..., Shop]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semel.errors import ConfigurationError
+from semel.replay.folders import own_folder
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,17 @@ def _one(label: str, given: str, start: Path) -> Iterator[Code]:
 
 @contextmanager
 def _worktree(start: Path, commit: str) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="semel-replay-")).resolve()
-    root = folder / "code"
-    try:
-        done = _run(start, "worktree", "add", "--detach", "--force", str(root), commit)
-        if done.returncode:
-            raise ConfigurationError(f"git could not lay out {commit}: {done.stderr.strip()}.")
-        yield root
-    finally:
-        _run(start, "worktree", "remove", "--force", str(root))
-        shutil.rmtree(folder, ignore_errors=True)
-        _run(start, "worktree", "prune")
+    with own_folder(Path(tempfile.gettempdir())) as folder:
+        root = folder / "code"
+        try:
+            done = _run(start, "worktree", "add", "--detach", "--force", str(root), commit)
+            if done.returncode:
+                raise ConfigurationError(f"git could not lay out {commit}: {done.stderr.strip()}.")
+            yield root
+        finally:
+            _run(start, "worktree", "remove", "--force", str(root))
+            shutil.rmtree(root, ignore_errors=True)
+            _run(start, "worktree", "prune")
 
 
 def _shown_path(given: str, path: Path) -> str:

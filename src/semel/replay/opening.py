@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -16,6 +15,7 @@ from semel.replay.constraint import bring_back
 from semel.replay.control import ControlRoom, open_room
 from semel.replay.counting import Counter, open_counter, refuse_counted
 from semel.replay.description import Description
+from semel.replay.folders import SHORT, own_folder
 from semel.replay.ground import Ground, environment_of, open_ground
 from semel.replay.messages import message_of
 from semel.replay.options import Options
@@ -44,7 +44,7 @@ def open_version(
     logs = options.directory.absolute() / "logs" / (code.label or "code")  # workers start elsewhere
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        short = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="semel-", dir="/tmp")))
+        short = stack.enter_context(own_folder(SHORT))
         room = stack.enter_context(open_room(short / "room"))
         ground = stack.enter_context(open_ground(description, code, logs, short, newest=newest))
         require_staging(project_of(Path.cwd()), ground.targets)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from semel.replay.checks import Check, checks_for
 from semel.replay.code import laid_out
 from semel.replay.description import Description
+from semel.replay.folders import SHORT, own_folder
 from semel.replay.ground import open_ground
 from semel.replay.running import Options
 
@@ -28,8 +27,8 @@ class Plan:
 
 def plan(description: Description, options: Options) -> Plan:
     """Look at the newest code and at the broker. Raises what a run raises, but for `NotStaging`."""
-    with laid_out(options.code[-1:]) as (code,), tempfile.TemporaryDirectory(prefix="semel-") as folder:
-        with open_ground(description, code, Path(folder), Path(folder), newest=True) as ground:
+    with laid_out(options.code[-1:]) as (code,), own_folder(SHORT) as folder:
+        with open_ground(description, code, folder, folder, newest=True) as ground:
             checks = checks_for(ground.description, ground.guard.policy, ground.way.victims)
             return Plan(
                 ground.targets,

@@ -26,7 +26,8 @@ _EACH_SET: Final = (*_SETS, "dead")
 class SidekiqWay:
     """Free Sidekiq has a job in no other place than its process while it runs: what a killed one had is gone.
 
-    Arguments are the message's values in their order; each job has Sidekiq's own 25 retries.
+    Arguments are the message's values in their order. How often a job is retried the worker reads from its class, as the
+    job that is pushed does not say.
     """
 
     victims: tuple[Victim, ...] = ("parent",)
@@ -73,7 +74,6 @@ class SidekiqWay:
             "class": self._deliver.job_class,
             "args": list(message.values()),
             "queue": self._deliver.queue,
-            "retry": True,
             "jid": secrets.token_hex(12),
             "created_at": time.time(),
         }

@@ -68,14 +68,82 @@ module Semel
       end
     end
 
-    # One line to the journal, then the same to replay, whose answer is done.
-    class Reporter
+    # What ends this process with its replay: one that is left behind may be without its guard. A connection that nothing
+    # comes over, and ends when the replay does.
+    class Lifeline
+      # A shell that waits for the replay's end, and ends the process that it was started by, if that is still there.
+      KILL_IF_LEFT = <<~'SHELL'
+        read gone
+        parent=$(ps -o ppid= -p $$ 2>/dev/null || cut -d' ' -f4 /proc/$$/stat)
+        [ "$((parent))" = %<pid>d ] && kill -9 %<pid>d
+      SHELL
+
       def initialize(settings)
         @settings = settings
       end
 
+      # Once for each process: a fork has no thread of its parent's.
+      def hold
+        return if @held == Process.pid
+
+        @held = Process.pid
+        line = connect
+        Thread.new { follow(line) }
+      rescue SystemCallError
+        end_here
+      end
+
+      # While this process is stopped, and can do nothing itself.
+      def keep
+        line = connect
+        keeper = Process.spawn("/bin/sh", "-c", format(KILL_IF_LEFT, pid: Process.pid), in: line)
+        yield
+      ensure
+        end_keeper(keeper) if keeper
+        line&.close
+      end
+
+      private
+
+      def follow(line)
+        line.read
+      rescue SystemCallError, IOError
+        nil
+      ensure
+        end_here
+      end
+
+      def end_here
+        Process.kill(:KILL, Process.pid)
+      end
+
+      # The extension alone: what the library has around it is a gem that an application may want in another version.
+      def connect
+        require "socket.so"
+        line = UNIXSocket.new(@settings.socket)
+        line.write("{\"follow\": #{Process.pid}}\n")
+        line
+      end
+
+      def end_keeper(keeper)
+        Process.kill(:KILL, keeper)
+        Process.wait(keeper)
+      rescue SystemCallError
+        nil
+      end
+    end
+
+    # One line to the journal, then the same to replay, whose answer is done.
+    class Reporter
+      def initialize(settings)
+        @settings = settings
+        @lifeline = Lifeline.new(settings)
+        @lifeline.hold
+      end
+
       # Reports a point; answers +:go+, or +:cut+ where the caller is to lose its connection. Kills, stops, raises.
       def at(point, digest: "", detail: {})
+        @lifeline.hold
         line = line(point, digest, detail)
         File.open(@settings.journal, File::WRONLY | File::APPEND | File::CREAT, 0o600) { |journal| journal.syswrite(line) }
         obey(ask(line), point)
@@ -118,8 +186,10 @@ module Semel
       def stop
         woken = false
         before = trap("CONT") { woken = true }
-        Process.kill(:STOP, Process.pid)
-        sleep(0.01) until woken
+        @lifeline.keep do
+          Process.kill(:STOP, Process.pid)
+          sleep(0.01) until woken
+        end
       ensure
         trap("CONT", before || "DEFAULT")
       end
