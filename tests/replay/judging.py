@@ -82,15 +82,17 @@ class Seen:
         )
 
 
-def run_replay(folder: Path, description: Description, **options: Any) -> Seen:
-    """Replay in ``folder``, which is the working directory by then, and staging."""
+def run_replay(folder: Path, description: Description, *, broker: str = "", **options: Any) -> Seen:
+    """Replay in ``folder``, which is the working directory by then, and staging, as is the broker's address."""
     received = folder / "received"
     environment = {**description.environment, "RECEIVED": str(received)}
     description = msgspec.structs.replace(description, environment=environment)
     declare(
         project_of(folder),
         targets_of(
-            description, {}, guard_database=environment.get("TARGET", environment.get("SEMEL_DATABASE_URL"))
+            description,
+            {"broker": broker} if broker else {},
+            guard_database=environment.get("TARGET", environment.get("SEMEL_DATABASE_URL")),
         ),
     )
     given: Mapping[str, Any] = {"directory": folder / "out", "constraint": False, "code": (("", str(JOBS)),)}

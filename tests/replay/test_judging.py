@@ -133,10 +133,20 @@ def test_two_that_look_alike_need_no_second_delivery_and_no_control() -> None:
 
 
 def test_no_effect_needs_a_record_that_says_why() -> None:
-    nothing = Expected(check="killed-on-entry-child", least=0, most=0)
+    nothing = Expected(check="killed-on-entry-child", least=0, most=0, records=("held",))
 
     assert judge(nothing, seen(effects=[0], records=[]))[0] is Verdict.VACUOUS
-    assert judge(msgspec.structs.replace(nothing, records=("held",)), seen(effects=[0]))[0] is Verdict.HOLDS
+    assert judge(nothing, seen(effects=[0]))[0] is Verdict.HOLDS
+
+
+def test_no_effect_where_no_record_can_be_read_needs_a_kill_and_a_policy_that_leaves_it_undone() -> None:
+    nothing = Expected(check="killed-on-entry-child", least=0, most=0)
+    perhaps = msgspec.structs.replace(nothing, most=1)
+
+    assert judge(nothing, seen(effects=[0], records=[]))[0] is Verdict.HOLDS
+    assert judge(nothing, seen(effects=[0], records=[], killed_at=[]))[0] is Verdict.VACUOUS
+    assert judge(nothing, seen(effects=[0], records=[], control=1))[0] is Verdict.VACUOUS
+    assert judge(perhaps, seen(effects=[0], records=[]))[0] is Verdict.VACUOUS
 
 
 @given(

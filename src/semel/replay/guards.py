@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +16,8 @@ from semel.replay.results import Record
 from semel.replay.ways.way import Surroundings
 
 _ONCE_WORDS = "One effect in the end, whatever happened: what a job without a stated policy is held to."
+_COLUMNS: Final = ("scope", "job_type", "key")
+"""What is unique in semel's table."""
 
 
 class NoGuard:
@@ -32,6 +34,8 @@ class NoGuard:
         self.database = given.database
         self.table = given.table
         self.columns = tuple(given.columns)
+        self.is_semels = set(given.columns) == set(_COLUMNS) and (given.table or "").endswith("operations")
+        """Whether it is by its table: the guard in Ruby, which can be blinded, and asked nothing."""
 
     def record(self, message: Message) -> Record | None:
         """None: it has no records that replay knows."""
@@ -79,7 +83,7 @@ class SemelGuard:
         self.schema = str(told["schema"])
         postgresql = told["dialect"] == "postgresql"
         self.table: str | None = f"{self.schema}.operations" if postgresql else "semel_operations"
-        self.columns: tuple[str, ...] = ("scope", "job_type", "key")
+        self.columns: tuple[str, ...] = _COLUMNS
 
     def record(self, message: Message) -> Record | None:
         return Record(**self._code.ask("record", message=dict(message)))

@@ -176,9 +176,10 @@ def control_mode(description: Description, guard: NoGuard | SemelGuard) -> Mode 
     control = description.control
     if control.none is not None:
         return None
-    if isinstance(guard, SemelGuard):
+    given = bool(control.environment) or control.deliver is not None
+    if isinstance(guard, SemelGuard) or (guard.is_semels and not given):
         return Mode("control", blind=True, environment=control.environment)
-    if control.environment or control.deliver is not None:
+    if given:
         return Mode("control", environment=control.environment)
     return None
 
