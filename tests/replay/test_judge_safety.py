@@ -17,7 +17,8 @@ import pytest
 from tests.replay.judging import JOBS, describe, run_replay
 from tests.support.waiting import until
 
-from semel.replay import scenarios, version
+from semel.replay import peers, scenarios, version
+from semel.replay.description import Watch
 from semel.replay.results import Verdict
 from semel.store.constraints import KEPT
 
@@ -127,6 +128,22 @@ def test_an_exception_in_one_check_is_its_verdict_and_the_others_go_on(
         "it was not done to its end: (ZeroDivisionError|KeyError)", seen.reasons("three-deliveries")
     )
     assert seen.check("look-alikes").verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("tells", [True, False], ids=["it tells", "it does not"])
+def test_where_the_machine_does_not_tell_who_asked_the_check_says_so(
+    tells: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not tells:
+        monkeypatch.setattr(peers, "process_of", lambda *_: 0)
+    watch = Watch(http="http://127.0.0.1:1/charges", variable="CHARGES", answer={"status": 201})
+    description = describe("asking:charge", guarded=False, watch=watch)
+
+    seen = run_replay(folder, description, only=("killed-on-entry",))
+
+    assert seen.holds == {"killed-on-entry-parent"}, seen.told()
+    told = [note for note in seen.check("killed-on-entry-parent").evidence.notes if "/proc" in note]
+    assert len(told) == (0 if tells else 1)
 
 
 def test_a_worker_that_does_not_start_is_a_verdict_too(folder: Path, sqlite: Path) -> None:
