@@ -108,6 +108,8 @@ def test_a_right_guard_holds(right: Right, folder: Path, make_database: Callable
     if right.full:
         assert seen.check("two-at-once").evidence.overlapping == 8
         assert {"constraint", "without-constraint"} <= seen.holds
+        assert seen.check("old-claim").evidence.lease_ended
+        assert not seen.check("three-deliveries").evidence.lease_ended
     else:
         counted = sum(sum(check.evidence.effects) for check in seen.code.checks)
         assert counted == len(seen.received), "what replay counted is what the provider received"

@@ -200,7 +200,7 @@ def test_how_often_is_its_classs_own_number(shop: Callable[..., Shop]) -> None:
     made.send(1)
     made.stage.first(1, Point.END)
     (entry,) = made.client.zrange("retry", 0, -1)
-    assert json.loads(entry)["retry"] == 1
+    assert '"retry":1,' in entry, "not true, which is Sidekiq's 25"
 
 
 ALONE = """
