@@ -19,7 +19,7 @@ from uuid import UUID
 import semel
 from celery import Celery
 from semel.adapters.celery import guard
-from semel.adapters.sqs import Consumer
+from semel.adapters.sqs import Consumer, Inbox, lambda_handler
 
 app = semel.App()
 queued = semel.Once(app)
@@ -82,6 +82,8 @@ def settle(op: semel.Operation, order_id: int) -> None: ...
 
 consumer = Consumer("orders", mail)
 both = Consumer("orders", {"a": mail, "b": missed}, kind="type")
+looped = Inbox("returns").handler(missed)
+on_lambda = lambda_handler(missed)
 '''
 
 

@@ -135,7 +135,11 @@ def test_the_assertion_says_what_is_missing(
     with pytest.raises(AssertionError, match="no note that semel wrote"):
         assert_note_is_current("note.md")
     call("note", "shop:missed", "--output", "note.md")
-    make_module(SHOP.replace("def missed", "def renamed").replace('mail, "b": missed', 'mail, "b": renamed'))
+    make_module(
+        SHOP.replace("def missed", "def renamed")
+        .replace(" missed", " renamed")
+        .replace("(missed", "(renamed")
+    )
     with pytest.raises(AssertionError, match="not there any more"):
         assert_note_is_current("note.md")
 

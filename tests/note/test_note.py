@@ -91,7 +91,7 @@ WAYS: Mapping[str, tuple[list[str], list[str]]] = {
     "mail": (
         [
             "a plain call of `shop.mail`",
-            "Amazon SQS queue `orders`, by the consumer `shop.consumer`",
+            "Amazon SQS queue `orders`, 10 at a time, by the consumer `shop.consumer`",
             "`shop.both`",
         ],
         ["Celery task", "semel queue"],
@@ -105,7 +105,15 @@ WAYS: Mapping[str, tuple[list[str], list[str]]] = {
         ],
         ["Amazon SQS queue", "semel queue `"],
     ),
-    "missed": (["a plain call of `shop.missed`", "`shop.both`"], ["Celery task", "`shop.consumer`"]),
+    "missed": (
+        [
+            "a plain call of `shop.missed`",
+            "`shop.both`",
+            "Amazon SQS queue `returns`, by the handler of an own loop `shop.looped`",
+            "a queue of Amazon SQS, by the Lambda handler `shop.on_lambda`",
+        ],
+        ["Celery task", "`shop.consumer`"],
+    ),
 }
 
 
@@ -125,7 +133,7 @@ def test_a_way_in_of_another_module_is_found_where_it_is_named(shop: ModuleType,
     )
     assert "refunds" not in text_of(shop, "missed")
     said = text_of(shop, "missed", modules=("elsewhere",))
-    assert "queue `refunds`, by the consumer `elsewhere.later`" in said
+    assert "queue `refunds`, 10 at a time, by the consumer `elsewhere.later`" in said
     assert "also declared with this job type: `elsewhere.twin`" in said
 
 
@@ -136,6 +144,8 @@ def test_what_is_not_guarded_is_refused(shop: ModuleType) -> None:
     with pytest.raises(ConfigurationError, match="2 guarded functions"):
         write_note(Origin(target="shop:both"), shop.both)
     assert "`mail`: one operation" in text_of(shop, "consumer"), "a consumer of one function stands for it"
+    assert "`missed`: one operation" in text_of(shop, "looped")
+    assert "`missed`: one operation" in text_of(shop, "on_lambda")
 
 
 OUTSIDE = {

@@ -13,6 +13,7 @@ from typing import Any
 from semel.core.durations import describe, to_timedelta
 from semel.doctor.application_reading import retry_horizon
 from semel.errors import ConfigurationError
+from semel.guard.behind import guarded_behind
 from semel.guard.guarded import Guarded
 from semel.note.page import code
 from semel.queue.app import App
@@ -67,7 +68,7 @@ def find_subject(found: object, modules: Iterable[ModuleType]) -> Subject:
     looked = list({id(each): each for each in [*own, *modules] if each is not None}.values())
     jobs = list(_jobs(guarded, found, looked))
     tasks = list(_tasks(guarded, found, looked))
-    consumers = list(_consumers(guarded, found, looked))
+    by_sqs = list(_of_sqs(guarded, found, looked))
     apps = {id(app): app for app in _apps(looked)}
     ways: list[Way] = []
     if not jobs:  # a guarded job takes what only a worker has
@@ -79,7 +80,7 @@ def find_subject(found: object, modules: Iterable[ModuleType]) -> Subject:
         )
     ways += [way for job in jobs for way in _ways_of_job(job, apps.values())]
     ways += [way for task in tasks for way in _ways_of_task(task)]
-    ways += [_way_of_consumer(place, consumer) for place, consumer in consumers]
+    ways += [_way_of_sqs(place, value) for place, value in by_sqs]
     return Subject(
         guarded=guarded,
         name=_name(guarded),
@@ -91,9 +92,7 @@ def find_subject(found: object, modules: Iterable[ModuleType]) -> Subject:
 
 
 def find_guard(found: object) -> Guarded[..., Any]:
-    """What guards an object: itself, a job's, a Celery task's, or that of a consumer's only function."""
-    if isinstance(found, Guarded):
-        return found
+    """What guards an object: itself, a job's, a Celery task's, or that of the only function that SQS calls by it."""
     if isinstance(found, Job):
         if found.guard is None:
             raise ConfigurationError(
@@ -101,20 +100,18 @@ def find_guard(found: object) -> Guarded[..., Any]:
                 remedy="Declare it with @app.job(once=once.operation(…)).",
             )
         return found.guard
-    guarded = _celery_guard(found) or getattr(found, "semel_guarded", None)
-    if isinstance(guarded, Guarded):
-        return guarded
-    behind = list(_guarded_of_consumer(found))
+    behind = guarded_behind(found)
     if len(behind) == 1:
         return behind[0]
     if behind:
         names = ", ".join(sorted(_name(each) for each in behind))
         raise ConfigurationError(
-            f"The consumer calls {len(behind)} guarded functions: {names}.", remedy="Name one of them."
+            f"What was named calls {len(behind)} guarded functions: {names}.", remedy="Name one of them."
         )
     raise ConfigurationError(
         f"What was named is a {type(found).__name__}, and nothing guards it.",
-        remedy="Name a function under @once.operation(…), a job with once=, a guarded Celery task, or a consumer of SQS.",
+        remedy="Name a function under @once.operation(…), a job with once=, a guarded Celery task, "
+        "or a consumer or handler of SQS.",
     )
 
 
@@ -209,30 +206,25 @@ def _ways_of_task(task: Any) -> Iterator[Way]:
             yield Way(kind=Kind.CELERY, text=tick, transport=numbers.transport, acks_late=late)
 
 
-def _guarded_of_consumer(found: object) -> Iterator[Guarded[..., Any]]:
-    sqs = sys.modules.get("semel.adapters.sqs")
-    if sqs is None or not isinstance(found, sqs.Consumer):
-        return
-    for handler in found.handlers.all:
-        if isinstance(handler.function, Guarded):
-            yield handler.function
-
-
-def _consumers(
+def _of_sqs(
     guarded: Guarded[..., Any], found: object, modules: Iterable[ModuleType]
 ) -> Iterator[tuple[str, Any]]:
+    """What SQS's messages come to the function by: consumers, handlers of own loops and of Lambda."""
+    sqs = sys.modules.get("semel.adapters.sqs")
+    if sqs is None:
+        return
     seen: set[int] = set()
-    for place, value in [*_values(modules), ("the named consumer", found)]:
-        if id(value) not in seen and any(each is guarded for each in _guarded_of_consumer(value)):
+    for place, value in [*_values(modules), ("the named object", found)]:
+        is_sqs = isinstance(getattr(value, "semel_way", None), sqs.SqsWay)
+        if is_sqs and id(value) not in seen and any(each is guarded for each in guarded_behind(value)):
             seen.add(id(value))
             yield place, value
 
 
-def _way_of_consumer(place: str, consumer: Any) -> Way:
-    text = (
-        f"messages of the Amazon SQS queue {code(consumer.queue.given)}, by the consumer {code(place)}, "
-        f"{consumer.concurrency} at a time"
-    )
+def _way_of_sqs(place: str, value: Any) -> Way:
+    way = value.semel_way
+    queue = "a queue of Amazon SQS" if way.queue is None else f"the Amazon SQS queue {code(way.queue)}"
+    text = f"messages of {queue}, {way.how} {code(place)}"
     return Way(kind=Kind.SQS, text=text, kept=timedelta(days=28))
 
 

@@ -117,6 +117,7 @@ def find_guard(description: Description, plain: Surroundings, *, newest: bool) -
             raise ConfigurationError(
                 f"{description.guard.operation} could not be read: {failed}.",
                 holds="Nothing was sent.",
-                remedy="Is guard.operation a guarded function, and the environment complete?",
+                remedy="Is guard.operation a guarded function, and the environment complete? Code without a guard is "
+                "replayed without [guard], and with [control] none, or as the older --code beside the newer.",
             ) from failed
         return NoGuard(msgspec.structs.replace(description, guard=GuardPlace()))

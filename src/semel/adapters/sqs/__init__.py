@@ -15,6 +15,7 @@ from semel.adapters.sqs.loops import Delivery, Inbox
 from semel.adapters.sqs.message import Message
 from semel.adapters.sqs.resending import SqsResender
 from semel.adapters.sqs.settings import QueueSettings
+from semel.adapters.sqs.ways import SqsWay
 
 __all__ = [
     "BatchResponse",
@@ -30,6 +31,7 @@ __all__ = [
     "QueueSettings",
     "SqsClient",
     "SqsResender",
+    "SqsWay",
     "Unwrap",
     "eventbridge",
     "lambda_handler",

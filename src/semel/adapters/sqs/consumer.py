@@ -14,6 +14,7 @@ from semel.adapters.sqs.envelopes import Unwrap
 from semel.adapters.sqs.handler import Extra, Function, Handlers, Kind
 from semel.adapters.sqs.queue import BATCH, Queue
 from semel.adapters.sqs.running import Options, Running
+from semel.adapters.sqs.ways import SqsWay
 from semel.core.durations import Duration, describe, to_timedelta
 from semel.core.retry import Backoff
 from semel.errors import ConfigurationError
@@ -74,6 +75,16 @@ class Consumer:
             )
         if self._visibility is not None:
             _check_visibility(self._visibility, "")
+
+    @property
+    def semel_way(self) -> SqsWay:
+        """What a note says of it."""
+        return SqsWay(f"{self.concurrency} at a time, by the consumer", self.queue.given)
+
+    @property
+    def semel_functions(self) -> tuple[Function, ...]:
+        """What it calls."""
+        return tuple(each.function for each in self.handlers.all)
 
     @property
     def visibility(self) -> timedelta:

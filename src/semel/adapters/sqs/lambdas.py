@@ -19,6 +19,7 @@ from semel.adapters.sqs.handler import Extra, Function, Handlers, Kind
 from semel.adapters.sqs.message import Message
 from semel.adapters.sqs.queue import Queue
 from semel.adapters.sqs.running import log_ending
+from semel.adapters.sqs.ways import SqsWay, tell_way
 from semel.core.durations import Duration, describe, to_timedelta
 from semel.errors import PayloadUnreadable
 
@@ -66,16 +67,14 @@ def lambda_handler(
     queue at once: the role then also needs ChangeMessageVisibility, GetQueueAttributes, and GetQueueUrl and SendMessage of
     the dead-letter queue. Without one SQS does both in its own time: by the visibility time-out, and by maxReceiveCount.
     """
-    batch = _Batch(
-        Handlers(handler, kind=kind, unwrap=unwrap, extra=extra),
-        to_timedelta(longest_run, name="longest_run"),
-        client,
-    )
+    handlers = Handlers(handler, kind=kind, unwrap=unwrap, extra=extra)
+    batch = _Batch(handlers, to_timedelta(longest_run, name="longest_run"), client)
 
     def handle(event: Mapping[str, Any], context: LambdaContext | None = None) -> BatchResponse:
         return batch.run(event, context)
 
-    return handle
+    way = SqsWay("by the Lambda handler", None)
+    return tell_way(handle, way, *(each.function for each in handlers.all))
 
 
 class _Batch:

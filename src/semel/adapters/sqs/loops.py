@@ -18,6 +18,7 @@ from semel.adapters.sqs.message import Message
 from semel.adapters.sqs.queue import Queue
 from semel.adapters.sqs.running import log_ending
 from semel.adapters.sqs.settling import Settlement, Settling
+from semel.adapters.sqs.ways import SqsWay, tell_way
 from semel.core.durations import Duration, to_timedelta
 from semel.core.retry import Backoff
 from semel.errors import SemelError, StaleMessage
@@ -101,7 +102,7 @@ class Inbox:
             )
             return self._settle(in_hand, ending, time.monotonic() - started)
 
-        return handle
+        return tell_way(handle, SqsWay("by the handler of an own loop", self.queue.given), function)
 
     @contextmanager
     def delivery(self, raw: Raw) -> Iterator[Delivery]:

@@ -13,6 +13,7 @@ from semel.core.durations import to_timedelta
 from semel.core.effects import AcceptDuplicate, promise
 from semel.core.operation_report import OperationFilter
 from semel.core.operations import State
+from semel.guard.behind import guarded_behind
 from semel.guard.declaration import Arguments
 from semel.guard.delivery import lookup_of
 from semel.guard.guarded import Guarded
@@ -22,10 +23,6 @@ from semel.store.guard_replay import end_lease
 from semel.store.guard_views import list_operations
 from semel.store.own_connections import open_own
 from semel.store.statement import Operation
-
-_LEADS_ON = ("semel_guarded", "guard", "function", "handler", "run", "__wrapped__")
-"""Attributes under which tasks, jobs and consumers have the guarded function."""
-
 
 _WHO = "semel replay"
 _WHY = "its worker was killed on entry to the effect, by this replay"
@@ -119,18 +116,14 @@ class GuardedCode:
         return asyncio.run(place.ask_async(operation))
 
 
-def find_guarded(found: Any, name: str) -> Guarded[..., Any]:
-    """The guarded function that this is, or leads to. Raises LookupError."""
-    look_at: list[Any] = [found]
-    seen: set[int] = set()
-    while look_at:
-        each = look_at.pop(0)
-        if isinstance(each, Guarded):
-            return each
-        if id(each) in seen or len(seen) > 50:
-            continue
-        seen.add(id(each))
-        look_at += [getattr(each, lead) for lead in _LEADS_ON if getattr(each, lead, None) is not None]
+def find_guarded(found: object, name: str) -> Guarded[..., Any]:
+    """The one guarded function that this is, or leads to. Raises LookupError."""
+    behind = guarded_behind(found)
+    if len(behind) == 1:
+        return behind[0]
+    if behind:
+        types = ", ".join(sorted(each.declaration.job_type for each in behind))
+        raise LookupError(f"{name} calls {len(behind)} operations: {types}. Name one of their functions.")
     raise LookupError(f"{name} is not guarded by semel: nothing there was made by once.operation(…)")
 
 
