@@ -12,7 +12,7 @@ import pytest
 from semel.core.past import Bucket, Counts, GapGroup, Past
 from semel.repeats.bursts import find_bursts
 from semel.repeats.chance import binomial_tail, poisson_tail
-from semel.repeats.deploys import at_deploys
+from semel.repeats.deploys import AtDeploys, at_deploys
 from semel.repeats.gaps import DAY, HOUR, MINUTE, SECOND, find_peaks, histogram, say_duration
 from semel.repeats.suggestions import suggest
 
@@ -317,3 +317,23 @@ def test_the_tails_at_their_ends() -> None:
     assert poisson_tail(3, 1.0) == pytest.approx(1 - math.exp(-1) * (1 + 1 + 0.5))
     assert poisson_tail(5, 5) == 1
     assert poisson_tail(1, 0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "p_value", "p_shifted", "holds"),
+    [(50, 1e-9, 1e-3, True), (50, 0.2, 1e-3, False), (50, 1e-9, 0.2, False), (1, 1e-9, 1e-3, False)],
+    ids=["both", "by the single repeats not", "by the moved deploys not", "too few"],
+)
+def test_the_label_needs_both_reckonings(found: int, p_value: float, p_shifted: float, holds: bool) -> None:
+    told = AtDeploys(
+        deploys=9,
+        inside=9,
+        window_ms=60_000,
+        repeats=100,
+        at_deploys=found,
+        by_chance=0.5,
+        activity_share=0.005,
+        p_value=p_value,
+        p_shifted=p_shifted,
+    )
+    assert told.holds is holds
