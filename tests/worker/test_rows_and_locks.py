@@ -22,6 +22,13 @@ def statuses(url: str) -> list[tuple[Any, ...]]:
     return ask(url, "SELECT status, crashes FROM semel.all_jobs ORDER BY id")
 
 
+def is_asked_for(url: str) -> bool:
+    """Whether the end of the job has just begun to wait for the lock: set free between two tries, the job may be rescued."""
+    waiting = """SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                 AND clock_timestamp() - query_start < interval '60 ms')"""
+    return bool(ask(url, waiting)[0][0])
+
+
 @pytest.mark.parametrize(
     ("column", "value"), [("run_at", "-infinity"), ("run_at", "0044-03-15 BC"), ("attempts", "2147483647")]
 )
@@ -63,6 +70,7 @@ def test_a_row_that_somebody_locks_holds_up_no_other_and_runs_once(app: App, dat
                 await asyncio.to_thread(
                     wait_until, lambda: ask(database_url, others, first.id) == [(40,)], limit=30
                 )
+                await asyncio.to_thread(wait_until, lambda: is_asked_for(database_url))
             await asyncio.to_thread(wait_until, lambda: show(database_url, first.id).job.status == "done")
 
     asyncio.run(run())
@@ -89,6 +97,7 @@ def test_a_time_out_of_the_role_is_no_reason_to_run_again(app: App, database_url
                 other.execute("SELECT FROM semel.jobs WHERE id = %s FOR UPDATE", (job.id,))
                 ended.set()
                 await asyncio.sleep(2)  # longer than the lease: the lock is what is tried, not waited for
+                await asyncio.to_thread(wait_until, lambda: is_asked_for(database_url))
             await asyncio.to_thread(wait_until, lambda: show(database_url, job.id).job.status == "done")
         assert show(database_url, job.id).job.crashes == 0
 
