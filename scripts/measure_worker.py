@@ -19,8 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from semel.cli.benched import SCHEMA, app
 from semel.embedded import EmbeddedServer
-from semel.queue.app import App
 from semel.sql import Catalogue
 from semel.store.bench import about, drop, settle_down
 from semel.store.connect import connect
@@ -28,19 +28,12 @@ from semel.store.migrate import migrate_database
 from semel.store.run import run
 
 HERE = Path(__file__).resolve()
-SCHEMA = "semel_bench"
 PROFILE = "SEMEL_MEASURE_PROFILE"
 RUN = (
     "import sys; from semel.queue.worker.options import WorkerOptions as Options; "
     "from semel.queue.worker.supervisor import run_supervisor as run; sys.exit(run(Options(**{options!r})))"
 )
 profile = cProfile.Profile()
-app = App(schema=SCHEMA, concurrency=100)
-
-
-@app.job
-async def nothing(number: int, address: str) -> None:
-    """Do nothing."""
 
 
 @app.job

@@ -155,8 +155,9 @@ def test_what_a_worker_wrote_is_reported_without_its_passwords(semel: Command, p
     assert "hunter2" not in done.stdout + (project / "page.html").read_text()
 
 
-def watching(project: Path, name: str) -> None:
+def watching(project: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The job awaits this, and it is the watched call."""
+    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", name))
     with (project / "provider.py").open("a") as file:
         file.write(LATER)
     path = project / "charge.toml"
@@ -166,8 +167,7 @@ def watching(project: Path, name: str) -> None:
 def test_a_call_that_answers_a_coroutine_returns_when_that_has_been_awaited(
     semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watching(project, "coroutine")
-    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", "coroutine"))
+    watching(project, monkeypatch, "coroutine")
     replayed(semel, project, "later", "killed-on-return")
     orders = (project / "charges.txt").read_text().split()
     assert len(orders) == 3, "one with the guard, two without it"
@@ -176,8 +176,7 @@ def test_a_call_that_answers_a_coroutine_returns_when_that_has_been_awaited(
 def test_what_is_answered_before_the_effect_makes_it_vacuous(
     semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watching(project, "awaitable")
-    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", "awaitable"))
+    watching(project, monkeypatch, "awaitable")
     check = replayed(semel, project, "later", "killed-on-return", code=1)["killed-on-return-parent"]
     assert check["verdict"] == "vacuous"
     assert "what provider.awaitable answers before it has its effect" in check["reasons"][0]
@@ -186,7 +185,6 @@ def test_what_is_answered_before_the_effect_makes_it_vacuous(
 def test_a_class_method_that_is_inherited_is_named_where_it_is(
     semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watching(project, "Sub.inherited")
-    monkeypatch.setattr(f"{__name__}.JOBS", JOBS.replace("WATCHED", "Sub.inherited"))
+    watching(project, monkeypatch, "Sub.inherited")
     check = replayed(semel, project, "later", "killed-on-return", code=1)["killed-on-return-parent"]
     assert check["evidence"]["escaped"] == ["provider.Base.inherited"]

@@ -147,8 +147,7 @@ def _check_sqs(name: str, measured: Mapping[str, Runs]) -> Iterator[Finding]:
     yield from check_queue(
         queue.settings, Consuming.of(consumer), None if letters is None else letters.settings
     )
-    functions = [handler.function for handler in consumer.handlers.all]
-    yield from _declared([each for each in functions if isinstance(each, Guarded)], measured)
+    yield from _declared([each for each in consumer.semel_functions if isinstance(each, Guarded)], measured)
 
 
 def _declared(guarded: list[Guarded[..., Any]], measured: Mapping[str, Runs]) -> Iterator[Finding]:
@@ -157,8 +156,9 @@ def _declared(guarded: list[Guarded[..., Any]], measured: Mapping[str, Runs]) ->
     from semel.doctor.application_reading import read_guard
 
     for each in guarded:
-        yield from check_guard(read_guard(each))
-        yield from measured_past(read_guard(each), measured.get(each.declaration.job_type))
+        numbers = read_guard(each)
+        yield from check_guard(numbers)
+        yield from measured_past(numbers, measured.get(each.declaration.job_type))
 
 
 def _check_sidekiq(asked: Asked, environment: str, told: Mapping[str, timedelta | None]) -> list[Finding]:

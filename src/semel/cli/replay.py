@@ -213,6 +213,5 @@ def _look_at_files(directory: Path, *files: Path | None) -> None:
 
 
 def _write(path: Path, content: bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return f"Written: {path}"

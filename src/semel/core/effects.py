@@ -98,6 +98,11 @@ class ProviderKey:
         if not isinstance(self.then, Hold | Lookup):
             raise ConfigurationError(f"ProviderKey(then=…) is {self.then!r}: give Hold() or Lookup(…).")
 
+    @property
+    def window(self) -> timedelta:
+        """``valid_for``, as a duration."""
+        return to_timedelta(self.valid_for, name="valid_for")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptDuplicate:
@@ -144,8 +149,8 @@ def promise(effect: Effect) -> Promise:
             return Promise(
                 "1", "exactly 1", f"asked for by reference, {shown} after the last claim that may have acted"
             )
-        case ProviderKey(valid_for=valid_for, then=then):
-            shown = describe(to_timedelta(valid_for, name="valid_for"))
+        case ProviderKey(window=window, then=then):
+            shown = describe(window)
             return Promise(
                 "1", "exactly 1", f"sent again with the same reference within {shown}; then: {then.name}"
             )

@@ -279,7 +279,7 @@ def _look(record: Record, lookup: Lookup) -> Decision:
 
 def _within_window(record: Record, effect: ProviderKey, longest_run: timedelta) -> bool:
     """Surely: a run that starts now ends before the provider forgets."""
-    window = to_timedelta(effect.valid_for, name="valid_for").total_seconds()
+    window = effect.window.total_seconds()
     return record.reference_age + longest_run.total_seconds() < window
 
 

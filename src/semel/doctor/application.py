@@ -98,8 +98,7 @@ def check_guard(guard: GuardNumbers) -> Iterator[Finding]:
 def _effect(guard: GuardNumbers) -> Iterator[Finding]:
     effect = guard.effect
     match effect:
-        case ProviderKey(valid_for=valid_for, then=then):
-            window = to_timedelta(valid_for, name="valid_for")
+        case ProviderKey(window=window, then=then):
             if window <= guard.lease + guard.longest_run:
                 figure = (
                     f"valid_for {describe(window)}, lease {describe(guard.lease)}, longest run "
@@ -147,7 +146,7 @@ def _job(job: JobNumbers, guard: GuardNumbers) -> Iterator[Finding]:
         figure = f"no time-out; longest run {describe(guard.longest_run)}"
         yield find(WORDS, "app-no-timeout", job.kind, figure)
     if isinstance(guard.effect, ProviderKey):
-        window = to_timedelta(guard.effect.valid_for, name="valid_for")
+        window = guard.effect.window
         if job.retries > window:
             figure = f"retries for {describe(job.retries)}, valid_for {describe(window)}"
             yield find(WORDS, "app-provider-retries", job.kind, figure)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from semel.core.durations import to_timedelta
-from semel.core.effects import Effect, ProviderKey, Row
+from semel.core.effects import ProviderKey, Row
 from semel.doctor.celery import COUNTS, CeleryNumbers, TaskNumbers
 from semel.errors import DatabaseUnreachable
 
@@ -75,7 +74,7 @@ def _task(name: str, task: Any, guarded: Guarded[..., Any], conf: Any) -> TaskNu
         extend=declaration.extend,
         in_row=isinstance(declaration.effect, Row),
         keep=declaration.keep,
-        valid_for=_valid_for(declaration.effect),
+        valid_for=declaration.effect.window if isinstance(declaration.effect, ProviderKey) else None,
         keep_message=declaration.keep_message,
         acks_late=bool(task.acks_late),
         reject_on_worker_lost=bool(task.reject_on_worker_lost),
@@ -85,10 +84,6 @@ def _task(name: str, task: Any, guarded: Guarded[..., Any], conf: Any) -> TaskNu
         waits_for_database=_waits_for_database(task),
         retry_delay=_retry_delay(task),
     )
-
-
-def _valid_for(effect: Effect) -> timedelta | None:
-    return to_timedelta(effect.valid_for, name="valid_for") if isinstance(effect, ProviderKey) else None
 
 
 def _waits_for_database(task: Any) -> bool:

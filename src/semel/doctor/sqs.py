@@ -66,7 +66,7 @@ class Consuming:
     @classmethod
     def of(cls, consumer: Consumer) -> Consuming:
         """Of a consumer."""
-        functions = [handler.function for handler in consumer.handlers.all]
+        functions = consumer.semel_functions
         return cls(
             jobs=[JobNumbers.of(each) for each in functions if isinstance(each, Guarded)],
             unguarded=[

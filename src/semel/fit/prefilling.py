@@ -27,9 +27,8 @@ def _of_effect(effect: Effect) -> dict[str, str]:
     match effect:
         case Row():
             return {"effect": "rows", "policy": "row"}
-        case ProviderKey(valid_for=valid_for, then=then):
-            window = describe(to_timedelta(valid_for, name="valid_for"))
-            found = {"provider_key": "yes", "provider_window": window, "policy": "provider_key"}
+        case ProviderKey(window=window, then=then):
+            found = {"provider_key": "yes", "provider_window": describe(window), "policy": "provider_key"}
             return found | (_of_lookup(then) if isinstance(then, Lookup) else {})
         case Lookup():
             return _of_lookup(effect) | {"policy": "lookup"}

@@ -231,8 +231,8 @@ def _effect(guarded: Guarded[..., Any]) -> tuple[Block, ...]:
 
 def _shown(effect: Any) -> str:
     match effect:
-        case ProviderKey(valid_for=valid_for, then=then):
-            return f"ProviderKey(valid_for={describe(to_timedelta(valid_for, name='valid_for'))!r}, then={_shown(then)})"
+        case ProviderKey(window=window, then=then):
+            return f"ProviderKey(valid_for={describe(window)!r}, then={_shown(then)})"
         case Lookup(settle=settle):
             return f"Lookup(settle={describe(to_timedelta(settle, name='settle'))!r})"
         case AcceptDuplicate(extra=extra):

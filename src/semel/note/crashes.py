@@ -119,7 +119,7 @@ def _hold(inside: str, done: str) -> tuple[Outcome, Outcome]:
 
 
 def _provider_key(effect: ProviderKey, inside: str, done: str) -> tuple[Outcome, Outcome]:
-    window = describe(to_timedelta(effect.valid_for, name="valid_for"))
+    window = describe(effect.window)
     then = "the look-up is asked" if isinstance(effect.then, Lookup) else "it is held"
     again = f"within {window} of the first use it is sent again with the same reference; after that {then}"
     decides = "the provider, by its idempotency key; after that " + (

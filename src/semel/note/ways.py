@@ -93,13 +93,11 @@ def find_subject(found: object, modules: Iterable[ModuleType]) -> Subject:
 
 def find_guard(found: object) -> Guarded[..., Any]:
     """What guards an object: itself, a job's, a Celery task's, or that of the only function that SQS calls by it."""
-    if isinstance(found, Job):
-        if found.guard is None:
-            raise ConfigurationError(
-                f"The job {found.kind} is not guarded.",
-                remedy="Declare it with @app.job(once=once.operation(…)).",
-            )
-        return found.guard
+    if isinstance(found, Job) and found.guard is None:
+        raise ConfigurationError(
+            f"The job {found.kind} is not guarded.",
+            remedy="Declare it with @app.job(once=once.operation(…)).",
+        )
     behind = guarded_behind(found)
     if len(behind) == 1:
         return behind[0]
@@ -160,15 +158,6 @@ def _ways_of_job(job: Job[..., Any], apps: Iterable[App]) -> Iterator[Way]:
             yield Way(kind=Kind.SEMEL, text=what)
 
 
-def _celery_guard(found: object) -> Guarded[..., Any] | None:
-    celery = sys.modules.get("celery")
-    if celery is None or not isinstance(found, celery.Task):
-        return None
-    from semel.adapters.celery import find_guarded
-
-    return find_guarded(found)
-
-
 def _tasks(guarded: Guarded[..., Any], found: object, modules: Iterable[ModuleType]) -> Iterator[Any]:
     celery = sys.modules.get("celery")
     if celery is None:
@@ -179,7 +168,7 @@ def _tasks(guarded: Guarded[..., Any], found: object, modules: Iterable[ModuleTy
     tasks += [task for app in apps for _, task in sorted(app.tasks.items())]
     seen: set[str] = set()
     for task in tasks:
-        if _celery_guard(task) is guarded and task.name not in seen:
+        if guarded in guarded_behind(task) and task.name not in seen:
             seen.add(task.name)
             yield task
 
@@ -216,7 +205,7 @@ def _of_sqs(
     seen: set[int] = set()
     for place, value in [*_values(modules), ("the named object", found)]:
         is_sqs = isinstance(getattr(value, "semel_way", None), sqs.SqsWay)
-        if is_sqs and id(value) not in seen and any(each is guarded for each in guarded_behind(value)):
+        if is_sqs and id(value) not in seen and guarded in guarded_behind(value):
             seen.add(id(value))
             yield place, value
 

@@ -49,7 +49,15 @@ def _is_own(folder: Path) -> bool:
 def _is_left(lock: Path) -> bool:
     try:
         with lock.open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock_now(file.fileno())
     except OSError:
+        return False
+
+
+def lock_now(file: int) -> bool:
+    """Whether nobody else has the lock of an open file; if so, it is held until that is closed."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from semel.errors import ConfigurationError
+from semel.replay.folders import lock_now
 
 _log = logging.getLogger("semel.replay")
 _LOOK: Final = 0.2
@@ -35,7 +35,7 @@ class Turns:
         """Wait until no other replay on this machine has one of them. Raises `ConfigurationError` after an hour."""
         for each in sorted(set(targets) - self._files.keys()):
             self._files[each] = self._open(each)
-            if not _has(self._files[each]):
+            if not lock_now(self._files[each]):
                 _log.warning("Another replay runs on %s: this one waits for its end.", each)
                 self._wait(each)
 
@@ -50,14 +50,14 @@ class Turns:
         path = self._folder / f"semel-replay-{name}.lock"
         try:
             return os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
-        except (
-            PermissionError
-        ):  # another user's, in a folder that is everybody's: it can be locked all the same
-            return os.open(path, os.O_RDONLY)
+        except PermissionError:
+            return os.open(
+                path, os.O_RDONLY
+            )  # another user's, in everybody's folder: to be locked all the same
 
     def _wait(self, target: str) -> None:
         end = time.monotonic() + self._patience
-        while not _has(self._files[target]):
+        while not lock_now(self._files[target]):
             if time.monotonic() > end:
                 raise ConfigurationError(
                     f"Another replay has been on {target} for {self._patience:g} s.",
@@ -75,11 +75,3 @@ def open_turns(folder: Path | None = None, *, patience: float = _PATIENCE) -> It
         yield turns
     finally:
         turns.end()
-
-
-def _has(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -84,7 +84,7 @@ class Consumer:
     @property
     def semel_functions(self) -> tuple[Function, ...]:
         """What it calls."""
-        return tuple(each.function for each in self.handlers.all)
+        return self.handlers.functions
 
     @property
     def visibility(self) -> timedelta:

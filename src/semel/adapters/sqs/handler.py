@@ -135,6 +135,11 @@ class Handlers:
         """All of them."""
         return list(self._by_kind.values()) if self._only is None else [self._only]
 
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """What they call."""
+        return tuple(each.function for each in self.all)
+
     def pick(self, message: Message) -> Handler:
         """The one for a message. Raises PayloadUnreadable."""
         if self._only is not None:

@@ -73,8 +73,7 @@ def lambda_handler(
     def handle(event: Mapping[str, Any], context: LambdaContext | None = None) -> BatchResponse:
         return batch.run(event, context)
 
-    way = SqsWay("by the Lambda handler", None)
-    return tell_way(handle, way, *(each.function for each in handlers.all))
+    return tell_way(handle, SqsWay("by the Lambda handler", None), *handlers.functions)
 
 
 class _Batch:

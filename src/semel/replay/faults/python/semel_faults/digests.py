@@ -9,6 +9,7 @@ from typing import Any
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _DEEPEST = 8
+_PLAIN: Any = object.__repr__
 
 
 def digest_of(args: Any, kwargs: Any) -> str:
@@ -32,14 +33,14 @@ def _text(value: Any, depth: int) -> str:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
         return f"{kind.__qualname__}{_text(fields, below)}"
-    if "__repr__" not in _defined(kind):
+    if kind.__repr__ is _PLAIN:
         return f"{kind.__qualname__}{_text(getattr(value, '__dict__', {}), below)}"
     try:
-        return _ADDRESS.sub("", repr(value))
+        return without_addresses(repr(value))
     except Exception:
         return kind.__qualname__
 
 
-def _defined(kind: type[Any]) -> set[str]:
-    """What a class has that not every object has."""
-    return {name for each in kind.__mro__[:-1] for name in vars(each)}
+def without_addresses(shown: str) -> str:
+    """What ``repr`` says, but for where in memory it is."""
+    return _ADDRESS.sub("", shown)

@@ -6,14 +6,13 @@ import asyncio
 import functools
 import gc
 import inspect
-import re
 import sys
 import threading
 import time
 from types import ModuleType
 from typing import Any
 
-from .digests import digest_of
+from .digests import digest_of, without_addresses
 from .reporting import Reporter
 
 
@@ -129,7 +128,7 @@ def _held(value: Any, modules: dict[int, str]) -> list[str]:
         elif isinstance(holder, (staticmethod, classmethod)):
             found += _held(holder, modules)
         elif isinstance(holder, functools.partial):
-            found.append(re.sub(r" at 0x[0-9a-f]+", "", repr(holder))[:120])
+            found.append(without_addresses(repr(holder))[:120])
     return found
 
 
