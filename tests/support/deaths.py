@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -45,13 +46,20 @@ def make_watch(role: str) -> Watch:
     death = msgspec.json.decode(told, type=Death) if told else None
     statements = Path(os.environ[RECORD] + ".statements")
     seen: Counter[tuple[str, str]] = Counter()
+    counting = threading.Lock()
+
+    def count(moment: str, name: str) -> int:
+        """Which turn this is: threads pass statements side by side, and none may miss its own."""
+        with counting:
+            seen[moment, name] += 1
+            return seen[moment, name]
 
     def watch(moment: str, name: str) -> None:
-        seen[moment, name] += 1
+        turn = count(moment, name)
         append(statements, f"{role} {os.getpid()} {moment} {name}")
         if death is None or (role, moment, name) != (death.role, death.moment, death.name):
             return
-        if seen[moment, name] == death.turn:
+        if turn == death.turn:
             under_way = seen["before", "queue/claim"] > seen["committed", "claim"]
             past = (moment, name) == ("committed", "claim")
             _strike(death, Mark(time.monotonic(), under_way or past))
