@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import threading
 from datetime import timedelta
@@ -99,6 +100,61 @@ def test_the_look_up_gets_the_arguments_of_the_call(once, provider, stored, only
     assert charge(7, Decimal(101)) is None
     assert asked == [(only()["reference"], 7, Decimal(101))]
     assert (only()["outcome"], provider.calls) == ("found", [Decimal(101)])
+
+
+FINDS = {
+    "the reference alone": lambda reference: ((), {}),
+    "the rest by name": lambda reference, **rest: ((), rest),
+    "one by name, the rest": lambda reference, amount, **rest: ((amount,), rest),
+    "some by name": lambda reference, amount: ((amount,), {}),
+    "in another order": lambda reference, amount, order_id: ((order_id, amount), {}),
+    "by position": lambda reference, *rest: (rest, {}),
+    "by other names": lambda reference, order, pence: ((order, pence), {}),
+    "a name of its own": lambda order_id, amount, **rest: ((amount,), rest),
+    "anything": lambda *rest, **named: (rest[1:], named),
+}
+
+
+@pytest.mark.parametrize("passed", ["by position", "by name"])
+@pytest.mark.parametrize("takes", FINDS)
+def test_the_look_up_gets_the_same_arguments_however_the_caller_passed_them(
+    once, stored, only, takes, passed
+):
+    asked = []
+
+    @functools.wraps(FINDS[takes])
+    def find(*args, **kwargs):
+        asked.append(FINDS[takes](*args, **kwargs))
+        return DONE
+
+    @once.operation("charge-order", key="order_id", acting="explicit", effect=Lookup(find, settle="30 s"))
+    def charge(op: Operation, order_id: int, amount: int, note: str | None = None) -> str:
+        with op.acting():
+            raise TimeoutError("no answer")
+
+    call = (
+        functools.partial(charge, 7, 5)
+        if passed == "by position"
+        else functools.partial(charge, amount=5, order_id=7)
+    )
+    with pytest.raises(TimeoutError):
+        call()
+    stored.change(only()["key"], lease_until=Ago(40), unsure_until=Ago(40))
+    assert call() is None
+    whole = {"order_id": 7, "amount": 5, "note": None}
+    assert asked == [
+        {
+            "the reference alone": ((), {}),
+            "the rest by name": ((), whole),
+            "one by name, the rest": ((5,), {"order_id": 7, "note": None}),
+            "some by name": ((5,), {}),
+            "in another order": ((7, 5), {}),
+            "by position": ((7, 5), {}),
+            "by other names": ((7, 5), {}),
+            "a name of its own": ((5,), {"note": None}),
+            "anything": ((7, 5), {}),
+        }[takes]
+    ]
 
 
 def test_async_functions_are_guarded_alike(once, provider, only):

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from semel.core.durations import Duration, describe, to_timedelta
 from semel.core.effects import AcceptDuplicate, AcceptMiss, Effect, Hold, Lookup, ProviderKey, Row
@@ -163,12 +163,16 @@ def make_reference() -> str:
     return str(uuid.uuid4())
 
 
+_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
 class Arguments:
     """One call's arguments by name."""
 
     def __init__(self, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         bound = signature.bind(*args, **kwargs)
         given = dict(bound.arguments)
+        self._passed = (bound.args, bound.kwargs)
         bound.apply_defaults()
         self.all: dict[str, Any] = dict(bound.arguments)
         for parameter in signature.parameters.values():
@@ -187,11 +191,30 @@ class Arguments:
             names = {parameter.name for parameter in parameters}
             taken = {name: value for name, value in self.all.items() if name in names}
         needed = [each for each in parameters if each.default is inspect.Parameter.empty]
-        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        missing = [each.name for each in needed if each.kind in named and each.name not in taken]
+        missing = [each.name for each in needed if each.kind in _NAMED and each.name not in taken]
         if missing:
             raise _no_such_argument(missing[0], what)
         return function(**taken)
+
+    def call_behind(self, function: Callable[..., Any], first: object) -> Any:
+        """Call a function of ``first`` and the arguments, in one way however the caller passed them.
+
+        It gets those that it names, and all where it has ``**rest``; or all by position, where it has ``*rest`` or
+        calls them by other names.
+        """
+        positional, keywords = self._passed
+        try:
+            head, *parameters = inspect.signature(function).parameters.values()
+        except ValueError:  # it has no signature, or takes nothing
+            return function(first, *positional, **keywords)
+        kinds = {parameter.kind for parameter in (head, *parameters)}
+        needed = {each.name for each in parameters if each.default is each.empty and each.kind in _NAMED}
+        if inspect.Parameter.VAR_POSITIONAL in kinds or not needed <= self.all.keys():
+            return function(first, *positional, **keywords)
+        names = {parameter.name for parameter in parameters}
+        if inspect.Parameter.VAR_KEYWORD in kinds:
+            names = self.all.keys() - {head.name}
+        return function(first, **{name: value for name, value in self.all.items() if name in names})
 
     def pick(self, source: KeySource, what: str) -> object:
         """The value that a key source makes of them."""

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from semel.core.effects import Row
@@ -32,6 +33,7 @@ R = TypeVar("R")
 class _Delivery:
     """One call: the requests that its arguments make, and the arguments."""
 
+    arguments: Arguments
     requests: list[Request]
     beyond: bool
     args: Any
@@ -105,6 +107,7 @@ class Guarded(Generic[P, R]):
         """
         arguments = Arguments(self.signature, args, kwargs)
         delivery = _Delivery(
+            arguments,
             self.declaration.requests(arguments, message=message, dialect=self.place.dialect),
             self.declaration.is_beyond_records(arguments),
             args,
@@ -139,14 +142,13 @@ class Guarded(Generic[P, R]):
 
     def _flow(self, delivery: _Delivery, ask: Any) -> Flow[Any]:
         lookup = lookup_of(self.declaration)
-        args, kwargs = delivery.args, delivery.kwargs
         return deliver(
             self.declaration,
             delivery.requests,
             beyond=delivery.beyond,
-            find=None if lookup is None else lambda reference: lookup.find(reference, *args, **kwargs),
+            find=None if lookup is None else partial(delivery.arguments.call_behind, lookup.find),
             make_handle=lambda request, begun: self._handle(request, begun, ask, None, delivery.beside),
-            handler=lambda handle: self._call(handle, delivery.leading, args, kwargs),
+            handler=lambda handle: self._call(handle, delivery.leading, delivery.args, delivery.kwargs),
         )
 
     def _row_flow(self, delivery: _Delivery, inside: Inside, apart: Any) -> Flow[Any]:
