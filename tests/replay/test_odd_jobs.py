@@ -64,6 +64,29 @@ class Base:
 
 class Sub(Base):
     pass
+
+class Gateway:
+    async def act(self, order):
+        charge(order)
+
+gateway = Gateway()
+"""
+
+LOST = """
+import pathlib, semel, provider
+
+once = semel.Once(str(pathlib.Path(__file__).parent / "guard.db"))
+
+def find(reference):
+    raise LookupError("no such payment")
+
+@once.operation(
+    "lost", key="order", acting="explicit", effect=semel.Lookup(find, settle=0), lease="30 s"
+)
+def charge(op, order: int):
+    with op.acting():
+        provider.charge(order)
+    return op.done(order)
 """
 
 LIVE = """
@@ -188,3 +211,43 @@ def test_a_class_method_that_is_inherited_is_named_where_it_is(
     watching(project, monkeypatch, "Sub.inherited")
     check = replayed(semel, project, "later", "killed-on-return", code=1)["killed-on-return-parent"]
     assert check["evidence"]["escaped"] == ["provider.Base.inherited"]
+
+
+def test_a_method_may_be_named_by_an_object_that_has_it(
+    semel: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching(project, monkeypatch, "gateway.act")
+    check = replayed(semel, project, "later", "killed-on-return")["killed-on-return-parent"]
+    assert check["evidence"]["killed_at"] == ["return (parent)"]
+
+
+def test_what_the_watched_call_raised_is_told_where_effects_are_missing(
+    semel: Command, project: Path
+) -> None:
+    with (project / "provider.py").open("a") as file:
+        file.write('\n\ndef charge(order):\n    raise ConnectionError("no route")\n')
+    done = semel("replay", "bare.toml", "--only", "three")
+    assert done.returncode == 1
+    assert "the watched call raised ConnectionError('no route') (3 times)" in done.stdout
+
+
+def test_a_count_that_asks_for_something_else_is_told(semel: Command, project: Path) -> None:
+    with (project / "bare.toml").open("a") as file:
+        file.write('[count]\nby = "sql"\ndatabase = "guard.db"\n')
+        file.write('query = "SELECT count(*) FROM semel_operations WHERE label = :order"\n')
+    declare(project, {"count": str(project / "guard.db")})
+    done = semel("replay", "bare.toml", "--only", "three")
+    assert done.returncode == 1, done.stderr
+    assert "the watched call returned (3 times), and nothing was counted: does [count] ask" in done.stdout
+
+
+def test_what_a_look_up_raised_is_told_beside_the_record_that_it_left_open(
+    semel: Command, project: Path
+) -> None:
+    (project / "lost.py").write_text(LOST)
+    text = (project / "charge.toml").read_text().replace("replayed_jobs:charge", "lost:charge")
+    (project / "lost.toml").write_text('patience = "2 s"\n' + text)
+    declare(project, {"function": "function lost:charge"})
+    done = semel("replay", "lost.toml", "--only", "killed-on-return")
+    assert done.returncode == 1, done.stderr
+    assert "a record ended as claimed, not as completed found: LookupError: no such payment" in done.stdout

@@ -98,7 +98,7 @@ def _reasons(name: str, description: Description, policy: Policy) -> Iterator[st
     if name == "changed-payload" and description.changed is None:
         yield "the description has no changed"
     if name in _BETWEEN and not policy.recorded:
-        yield "the guard is not semel's: where it commits is not known"
+        yield "it is about the commits of semel's guard in Python, and there is none"
     if name in _BETWEEN and policy.name == "row":
         yield "a Row() commits claim, effect and completion as one"
     if name == "late-look" and policy.name != "lookup":

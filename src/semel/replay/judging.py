@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from semel.replay.events import Point
 from semel.replay.results import RETURNED, Evidence, Expected, Verdict
 
 _KILLS: Final = ("killed", "old-claim")
@@ -35,14 +37,29 @@ def _failures(expected: Expected, evidence: Evidence) -> Iterator[str]:
         return
     if under:
         yield f"{len(under)} of {len(effects)} operations had fewer than {expected.least} effects (the least: {min(under)})"
+        yield from _where_they_went(evidence)
     yield from _other_ends(expected, evidence)
+
+
+def _where_they_went(evidence: Evidence) -> Iterator[str]:
+    """What is known of calls that were entered, and left no effect that was counted."""
+    raised = Counter(str(each.detail.get("error")) for each in evidence.events if each.point is Point.RAISED)
+    for error, times in raised.most_common(1):
+        yield f"the watched call raised {error} ({times} times)"
+    if evidence.returns and not any(evidence.effects):
+        yield (
+            f"the watched call returned ({evidence.returns} times), and nothing was counted: does [count] ask for what "
+            "the message leads to?"
+        )
 
 
 def _other_ends(expected: Expected, evidence: Evidence) -> Iterator[str]:
     records = evidence.records
     if expected.records and not _caught_it(expected, evidence):
         for state in sorted({each.state for each in records} - set(expected.records)):
-            yield f"a record ended as {state}, not as {' or '.join(expected.records)}"
+            error = next((each.error for each in records if each.state == state and each.error), None)
+            told = f": {error}" if error else ""
+            yield f"a record ended as {state}, not as {' or '.join(expected.records)}{told}"
     if expected.records and any(each.count > 1 for each in records):
         yield "an operation has more than one record"
     if expected.midway and evidence.midway not in (None, expected.midway):

@@ -48,6 +48,10 @@ def _masked_check(check: CheckResult, secrets: dict[str, str]) -> CheckResult:
     evidence = check.evidence
     evidence.logs = [_text(each, secrets) for each in evidence.logs]
     evidence.notes = [_text(each, secrets) for each in evidence.notes]
+    evidence.records = [
+        msgspec.structs.replace(each, error=each.error and _text(each.error, secrets))
+        for each in evidence.records
+    ]
     if evidence.unfinished is not None:
         evidence.unfinished = _text(evidence.unfinished, secrets)
     evidence.events = [

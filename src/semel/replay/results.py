@@ -53,6 +53,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     claim_age: float | None = None
     lease: float | None = None
     """Seconds."""
+    error: str | None = None
+    """What the last attempt, or look-up, raised."""
 
 
 class Evidence(msgspec.Struct, kw_only=True):

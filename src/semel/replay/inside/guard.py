@@ -72,6 +72,7 @@ class GuardedCode:
             "state": " ".join(filter(None, (newest.state, newest.outcome))),
             "claim_age": (page.as_of - newest.claimed_at).total_seconds(),
             "lease": (newest.lease_until - newest.claimed_at).total_seconds(),
+            "error": newest.last_error,
         }
 
     def others(self, told: dict[str, Any]) -> list[str]:

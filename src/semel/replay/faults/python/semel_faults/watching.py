@@ -17,7 +17,10 @@ from .reporting import Reporter
 
 
 class Watched:
-    """One dotted name: ``package.module.function`` or ``package.module.Class.method``; a colon may stand before the name."""
+    """One dotted name: ``package.module.function``, ``package.module.Class.method``, or a method of an object there.
+
+    A colon may stand before the name.
+    """
 
     def __init__(self, name: str, reporter: Reporter) -> None:
         self.name = name.replace(":", ".")
@@ -42,6 +45,7 @@ class Watched:
             owner = getattr(owner, each, None)
         if owner is None or inspect.ismodule(getattr(owner, last, None)):
             return
+        owner = _definer(owner, last)
         plain = inspect.getattr_static(owner, last, None)
         function = plain.__func__ if isinstance(plain, (staticmethod, classmethod)) else plain
         if not callable(function) or function in self._wrappers:
@@ -115,6 +119,13 @@ class Watched:
             if hasattr(module, "__dict__")
         }
         return [name for original in self._originals for name in _held(original, modules)]
+
+
+def _definer(owner: Any, name: str) -> Any:
+    """For an object that has the method from its class, that class: there it is wrapped, with its receiver."""
+    if inspect.isclass(owner) or name in getattr(owner, "__dict__", {}):
+        return owner
+    return next((each for each in type(owner).__mro__ if name in vars(each)), owner)
 
 
 def _held(value: Any, modules: dict[int, str]) -> list[str]:
