@@ -265,10 +265,18 @@ class WorkerDidNotStart(SemelError):
     code = "worker-did-not-start"
 
     def __init__(self, command: Sequence[str], log: str) -> None:
+        lines = log.strip().splitlines()
+        last = lines[-1] if lines else ""
+        absent = last.startswith("ModuleNotFoundError")
         super().__init__(
-            f"The worker did not start: {' '.join(command)}",
+            f"The worker did not start: {last}"
+            if absent
+            else f"The worker did not start: {' '.join(command)}",
             holds="No message was sent to it.",
-            remedy=f"The end of its log:\n{log.strip() or '(empty)'}",
+            remedy=f"The code is looked for in this folder: name the one that it is imported from (--code FOLDER).\n"
+            f"The command: {' '.join(command)}"
+            if absent
+            else f"The end of its log:\n{log.strip() or '(empty)'}",
         )
 
 

@@ -129,6 +129,12 @@ def test_looking_whether_a_report_can_be_written_leaves_nothing(semel: Command, 
 
 def test_what_an_error_stands_for() -> None:
     assert exit_code(WorkerDidNotStart(["celery"], "no broker")) == 3
+    absent = str(
+        WorkerDidNotStart(["celery"], "Traceback\n  a\nModuleNotFoundError: No module named 'shop'\n")
+    )
+    assert absent.startswith("The worker did not start: ModuleNotFoundError: No module named 'shop'")
+    assert "--code FOLDER" in absent
+    assert "Traceback" not in absent
     assert exit_code(NotStaging("Not declared as staging: redis://r/0.")) == 2
 
 
@@ -150,6 +156,31 @@ def test_init_writes_what_can_be_run(semel: Command, project: Path) -> None:
     assert 'operation = "replayed_jobs:charge"' in text
     assert semel("replay", "replay-charge.toml", "--list").returncode == 0
     assert "replay_tests" in (project / "tests" / "test_replay_charge.py").read_text()
+
+
+def test_init_names_the_folder_that_the_code_is_imported_from(semel: Command, project: Path) -> None:
+    (project / "old").mkdir()
+    for name in ("replayed_jobs.py", "provider.py"):
+        (project / name).rename(project / "old" / name)
+    done = semel("replay", "init", "old")
+    assert "Read it, then: semel replay replay-charge.toml --code old --list" in done.stdout
+    assert semel("replay", "replay-charge.toml", "--code", "old", "--list").returncode == 0
+    assert 'code={"code": "old"})' in (project / "tests" / "test_replay_charge.py").read_text()
+
+
+def test_init_takes_a_plain_function_by_its_name(semel: Command, project: Path) -> None:
+    done = semel("replay", "init", "--job", "bare")
+    assert done.returncode == 0, done.stderr
+    text = (project / "replay-bare.toml").read_text()
+    assert 'function = "replayed_jobs:bare"' in text
+    assert 'none = "nothing guards this job yet"' in text
+    assert semel("replay", "replay-bare.toml", "--list").returncode == 0
+
+
+def test_init_says_that_something_is_still_to_be_filled_in(semel: Command, project: Path) -> None:
+    (project / "idle.py").write_text("def idle(order_id): ...\n")
+    done = semel("replay", "init", "idle.py", "--job", "idle")
+    assert "Fill in what is marked TODO, then: semel replay replay-idle.toml --list" in done.stdout
 
 
 def test_init_never_writes_over_a_file(semel: Command, project: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from semel.errors import ConfigurationError
 from semel.replay.checking import check
-from semel.replay.finding import Candidate, find_jobs
+from semel.replay.finding import Candidate, find_functions, find_jobs
 from semel.replay.finding.writing import description_of, key_of, short_name
 from semel.replay.reading import read_description
 
@@ -115,6 +115,47 @@ def test_tasks_of_celery(project: Path) -> None:
     assert jobs["shop.tasks.say"].watched[0].call == "shop.mail.send_hello"
     assert jobs["shop.tasks.unclear"].watched == ()
     assert "client.charge(…)" in jobs["shop.tasks.unclear"].notes[0]
+
+
+def test_a_method_of_an_object_that_keeps_its_client(project: Path) -> None:
+    write(
+        project,
+        carrier="""
+            import requests
+
+            class Carrier:
+                def __init__(self):
+                    self.session = requests.Session()
+
+                def buy(self, order):
+                    return self._ask(order)
+
+                def _ask(self, order):
+                    return self.session.post("/labels", json=order)
+
+            carrier = Carrier()
+            """,
+        tasks="""
+            from celery import Celery
+            from carrier import carrier
+            app = Celery()
+
+            @app.task(bind=True)
+            def label(self, order_no: str):
+                return carrier.buy(order_no)
+            """,
+    )
+    (watched,) = found(project)["tasks.label"].watched
+    assert watched.call == "carrier.Carrier.buy"
+    assert watched.why == "it leads to requests.Session.post"
+
+
+def test_plain_functions_by_the_end_of_their_names(project: Path) -> None:
+    write(project, a="def send(order): ...\ndef resend(order): ...", b="def send(order): ...")
+    assert [each.deliver["function"] for each in find_functions(project, "send")] == ["a:send", "b:send"]
+    for name in ("a.send", "a:send"):
+        assert [each.deliver["function"] for each in find_functions(project, name)] == ["a:send"]
+    assert find_jobs(project) == []
 
 
 def test_an_application_of_its_own_module(project: Path) -> None:

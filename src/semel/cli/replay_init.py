@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,22 +29,38 @@ def init(
 
     Example: semel replay init shop --job charge_order
     """
-    from semel.replay.finding import find_jobs
+    from semel.replay.finding import find_functions, find_jobs
 
     found = find_jobs(path)
+    if job is not None and not any(each.name.endswith(job) for each in found):
+        found = find_functions(path, job) or found
     chosen = _choose(found, job)
     if chosen is None:
         _list(found, as_json=as_json)
         return
-    written = _write(chosen)
+    folder = _folder(path)
+    written = _write(chosen, folder)
     if as_json:
         print_json({"job": chosen.name, "way": chosen.way, "place": chosen.place, "written": written})
         return
     for each in written:
         typer.echo(f"Written: {each}")
+    open_yet = "TODO" in Path(written[0]).read_text("utf-8")
+    do = "Fill in what is marked TODO" if open_yet else "Read it"
+    code = "" if folder is None else f" --code {shlex.quote(folder)}"
     typer.echo(
-        f"For {chosen.name} ({chosen.way}, {chosen.place}). Read it, then: semel replay {written[0]} --list"
+        f"For {chosen.name} ({chosen.way}, {chosen.place}). {do}, then: semel replay {written[0]}{code} --list"
     )
+
+
+def _folder(path: Path) -> str | None:
+    """The folder that the code is imported from, as one writes it; None: this one."""
+    from semel.replay.finding import code_folder
+
+    here, folder = Path.cwd(), code_folder(path)
+    if folder == here:
+        return None
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
 
 
 def _choose(found: list[Candidate], job: str | None) -> Candidate | None:
@@ -52,9 +69,11 @@ def _choose(found: list[Candidate], job: str | None) -> Candidate | None:
 
     if not found:
         raise ConfigurationError(
-            "No job was found: no Celery task, no job or consumer of semel, no receive_message, no Sidekiq class.",
+            "No job was found: no Celery task, no job or consumer of semel, no guarded function, no receive_message, no "
+            "Sidekiq class.",
             holds="Nothing was written.",
-            remedy="Name the folder of its code, or write the description by hand: docs/replay.md",
+            remedy="Name the folder of its code, or a plain function of it by --job NAME; or write the description by hand: "
+            "docs/replay.md",
         )
     if job is None:
         return found[0] if len(found) == 1 else None
@@ -82,7 +101,7 @@ def _list(found: list[Candidate], *, as_json: bool) -> None:
     typer.echo(f"Name one: semel replay init --job {found[0].name}", err=True)
 
 
-def _write(chosen: Candidate) -> list[str]:
+def _write(chosen: Candidate, folder: str | None) -> list[str]:
     """Both files, or none."""
     from semel.errors import ConfigurationError
     from semel.replay.finding.writing import description_of, short_name, test_of
@@ -98,7 +117,8 @@ def _write(chosen: Candidate) -> list[str]:
                 f"{each} is there already.", holds="Nothing was written.", remedy="Delete it, or keep it."
             )
     test.parent.mkdir(exist_ok=True)
-    for file, text in ((description, description_of(chosen)), (test, test_of(chosen, description.name))):
+    texts = (description_of(chosen), test_of(chosen, description.name, folder))
+    for file, text in zip((description, test), texts, strict=True):
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     return [str(description), str(test)]

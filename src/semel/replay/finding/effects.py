@@ -46,8 +46,9 @@ _MAKES: Final = frozenset(
 )
 _ACTS: Final = frozenset(
     {
-        "book", "cancel", "capture", "charge", "create", "deliver", "dispatch", "email", "issue", "mail", "notify", "order",
-        "pay", "post", "publish", "push", "put", "refund", "register", "send", "ship", "submit", "transfer", "upload",
+        "book", "buy", "cancel", "capture", "charge", "create", "deliver", "dispatch", "email", "issue", "mail", "notify",
+        "order", "pay", "post", "publish", "purchase", "push", "put", "refund", "register", "send", "ship", "submit",
+        "transfer", "upload",
     }
 )  # fmt: skip
 _WRITES: Final = ("insert into", "update ", "delete from")
@@ -93,7 +94,10 @@ def unclear_in(module: Module, function: Function) -> tuple[str, ...]:
 
 
 def calls_of(module: Module, function: Function) -> Iterator[tuple[ast.Call, str]]:
-    """The calls in its body, in their order, with what they name; variables are followed to what made them."""
+    """The calls in its body, in their order, with what they name; variables are followed to what made them.
+
+    So are the attributes of a method's object that its class makes: ``self.session = requests.Session()``.
+    """
     nodes = [node for statement in function.body for node in ast.walk(statement)]
     made = {
         node.targets[0].id: module.meaning(node.value.func)
@@ -104,10 +108,24 @@ def calls_of(module: Module, function: Function) -> Iterator[tuple[ast.Call, str
     }
     for node in nodes:
         if isinstance(node, ast.Call):
-            name = module.meaning(node.func)
+            name = _of_itself(module, function, module.meaning(node.func))
             first, dot, rest = name.partition(".")
             maker = made.get(first.removeprefix("?")) if first.startswith("?") else None
             yield node, f"{maker}.{rest}" if maker and dot and not maker.startswith("?") else name
+
+
+def _of_itself(module: Module, function: Function, name: str) -> str:
+    """``?self.session.post`` as what its class says of ``self.session``, or of its own method."""
+    home = next((each for each, own in module.functions.items() if own is function), "").partition(".")
+    receiver = function.args.args[0].arg if home[1] and function.args.args else ""
+    if not receiver or not name.startswith(f"?{receiver}."):
+        return name
+    attribute, dot, rest = name[len(receiver) + 2 :].partition(".")
+    maker = module.attributes.get(f"{home[0]}.{attribute}")
+    if maker is not None and dot:
+        return f"{module.meaning(maker.func)}.{rest}"
+    own = f"{home[0]}.{attribute}"
+    return f"{module.name}.{own}" if not dot and own in module.functions else name
 
 
 def _weigh(project: Project, name: str, deep: int) -> tuple[Watched, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 from semel.errors import ConfigurationError
 from semel.replay.finding.candidate import Candidate
 from semel.replay.finding.modules import Module, Project
-from semel.replay.finding.python import jobs_of
+from semel.replay.finding.python import functions_of, jobs_of
 from semel.replay.finding.ruby import ruby_jobs
 
 _LEFT_OUT: Final = frozenset(
@@ -35,21 +35,39 @@ _LARGEST: Final = 1_000_000
 
 def find_jobs(path: Path) -> list[Candidate]:
     """Every job in this folder or file, by files and lines. Raises `ConfigurationError` where it is not there."""
+    files, root = _files_in(path), code_folder(path)
+    found = list(jobs_of(_project(files, root)))
+    for file in files:
+        if file.suffix == ".rb":
+            found += ruby_jobs(file.read_text("utf-8", errors="replace"), str(file.relative_to(root)), root)
+    return found
+
+
+def find_functions(path: Path, name: str) -> list[Candidate]:
+    """Functions of Python that have this name, or one that ends so, whatever they are."""
+    return list(functions_of(_project(_files_in(path), code_folder(path)), name))
+
+
+def code_folder(path: Path) -> Path:
+    """The folder that its modules are imported from."""
+    given = path.resolve()
+    root = given if given.is_dir() else given.parent
+    while (root / "__init__.py").exists():  # a package is imported from the folder above
+        root = root.parent
+    return root
+
+
+def _files_in(path: Path) -> list[Path]:
     if not path.exists():
         raise ConfigurationError(
             f"There is no {path}.", remedy="Name a folder or a file with the job's code."
         )
     given = path.resolve()
-    files = sorted(_files(given)) if given.is_dir() else [given]
-    root = given if given.is_dir() else given.parent
-    while (root / "__init__.py").exists():  # a package is imported from the folder above
-        root = root.parent
-    modules = [module for file in files if file.suffix == ".py" for module in _parsed(file, root)]
-    found = list(jobs_of(Project(modules)))
-    for file in files:
-        if file.suffix == ".rb":
-            found += ruby_jobs(file.read_text("utf-8", errors="replace"), str(file.relative_to(root)), root)
-    return found
+    return sorted(_files(given)) if given.is_dir() else [given]
+
+
+def _project(files: list[Path], root: Path) -> Project:
+    return Project([module for file in files if file.suffix == ".py" for module in _parsed(file, root)])
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -57,6 +57,19 @@ class Module:
                 found |= {each.id: node.value for each in targets if isinstance(each, ast.Name)}
         return found
 
+    @cached_property
+    def attributes(self) -> dict[str, ast.Call]:
+        """What methods keep of a call: ``Class.session``, by ``self.session = requests.Session()``."""
+        return {
+            f"{name.partition('.')[0]}.{target.attr}": node.value
+            for name, function in self.functions.items()
+            if "." in name
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+        }
+
     @property
     def runs(self) -> bool:
         """Whether it does something when it is run as a program."""

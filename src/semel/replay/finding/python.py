@@ -34,6 +34,19 @@ def jobs_of(project: Project) -> Iterator[Candidate]:
                 yield found
 
 
+def functions_of(project: Project, wanted: str) -> Iterator[Candidate]:
+    """Plain functions of the project, by the end of their dotted names."""
+    for module in project.modules:
+        for name, function in module.functions.items():
+            if "." not in name and f".{module.name}.{name}".endswith(f".{wanted.replace(':', '.')}"):
+                yield _called(project, module, function)
+
+
+def _called(project: Project, module: Module, function: Function) -> Candidate:
+    deliver: dict[str, Value] = {"function": f"{module.name}:{function.name}"}
+    return _candidate(project, module, function, function.name, "callable", deliver, leave_out=0)
+
+
 def _decorated(project: Project, module: Module, function: Function, apps: list[str]) -> Candidate | None:
     guard = _guard_of(project, module, function)
     for decorator in function.decorator_list:
@@ -41,10 +54,7 @@ def _decorated(project: Project, module: Module, function: Function, apps: list[
         found = _celery(project, module, function, call, apps) or _semel(project, module, function, call)
         if found is not None:
             return found
-    if guard is None:
-        return None
-    deliver: dict[str, Value] = {"function": f"{module.name}:{function.name}"}
-    return _candidate(project, module, function, function.name, "callable", deliver, leave_out=0)
+    return None if guard is None else _called(project, module, function)
 
 
 def _celery(

@@ -25,14 +25,15 @@ def description_of(candidate: Candidate) -> str:
     return "\n".join(_lines(candidate)) + "\n"
 
 
-def test_of(candidate: Candidate, file: str) -> str:
-    """A test file that runs it by pytest."""
+def test_of(candidate: Candidate, file: str, code: str | None) -> str:
+    """A test file that runs it by pytest; ``code`` is the folder of its code, where that is another one."""
+    more = "" if code is None else f', code={{"code": {_quoted(code)}}}'
     return (
         f'"""{candidate.name} acts once: its messages are delivered again, two at once, and its workers are killed."""\n\n'
         "from pathlib import Path\n\n"
         "from semel.testing import replay_tests\n\n"
         "# It needs its database and broker, which must be declared as staging: semel replay --staging\n"
-        f'test_replay = replay_tests(Path(__file__).parent.parent / "{file}")\n'
+        f'test_replay = replay_tests(Path(__file__).parent.parent / "{file}"{more})\n'
     )
 
 
