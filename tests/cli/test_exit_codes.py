@@ -33,7 +33,8 @@ NOWHERE = "postgresql://semel@127.0.0.1:1/none"
         (("enqueue", "shop:missing", "k"), 2, "missing of shop is not there."),
         (("enqueue", "shop:number", "k"), 2, "number of shop is a int, not a semel.App."),
         (("enqueue", "nowhere:app", "k"), 2, "There is no module nowhere."),
-        (("enqueue", "shop", "k"), 2, "'shop' does not name an application."),
+        (("enqueue", "shop.jobs.app", "k"), 2, "Write shop.jobs:app."),
+        (("enqueue", "shop", "k"), 2, "'shop' is not written as module:attribute."),
         (("enqueue", "broken_import:app", "k"), 2, "Importing broken_import failed: ZeroDivisionError"),
         (
             ("enqueue", "missing_import:app", "k"),

@@ -56,6 +56,12 @@ def test_answers_from_a_file(name: str) -> None:
     assert '@once.operation("charge-order", key="…", effect=semel.ProviderKey(valid_for="24 h"' in out
 
 
+def test_what_is_not_answered_is_named_as_the_file_has_it() -> None:
+    code, out, _ = call("--answers", store("a.toml", key_stays="unknown"))
+    assert code == 1
+    assert "and after each deploy? (key_stays) [not-known]" in out
+
+
 def test_each_reason_to_stop_is_printed_with_what_would_change_it() -> None:
     code, out, _ = call("--answers", store("a.toml", identifier="delivery", staging="no"))
     assert code == 1

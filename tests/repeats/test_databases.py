@@ -169,6 +169,18 @@ def test_mysql_refuses_a_view_that_writes(repeats: Command, make_table: MakeTabl
         assert cursor.fetchone() == (0,)
 
 
+def test_times_that_sqlite_cannot_read_are_said_to_need_a_view(repeats: Command, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "t.db") as connection:
+        connection.executescript(
+            "CREATE TABLE seen (ref, at); INSERT INTO seen VALUES (1, '01.05.2026 01:09')"
+        )
+    connection.close()
+    answer = repeats(f"{tmp_path}/t.db", "--table", "seen", "-r", "ref", "-t", "at")
+    assert answer.code == 2
+    assert "or a view that makes them times" in answer.err
+    assert "--time-format" not in answer.err
+
+
 def test_sqlite_is_opened_read_only(repeats: Command, make_table: MakeTable, tmp_path: Path) -> None:
     url = make_table("sqlite", make_history(1, 30))
     path = Path(url.removeprefix("sqlite:///"))

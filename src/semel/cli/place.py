@@ -56,9 +56,9 @@ def load(name: str, kind: type[Kind], shown: str) -> Kind:
 
     module_name, colon, attribute = name.partition(":")
     if not module_name or not colon or not attribute:
-        raise ConfigurationError(
-            f"{name!r} does not name an application.", remedy="Write module:attribute, such as shop.jobs:app."
-        )
+        base, _, last = name.rpartition(".")
+        meant = f"{base}:{last}" if base and not colon else "module:attribute, such as shop.jobs:app"
+        raise ConfigurationError(f"{name!r} is not written as module:attribute.", remedy=f"Write {meant}.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

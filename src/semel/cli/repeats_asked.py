@@ -153,5 +153,6 @@ class Asked(Given):
         raise ConfigurationError(
             f"None of {counts.rows:,} rows has a reference and a time that can be read"
             f"{f' ({why})' if why else ''}.",
-            remedy="Check --reference and --time; for times of another form --time-unit or --time-format.",
+            remedy="Check --reference and --time; for times of another form --time-unit, or "
+            + ("a view that makes them times." if problems is None else "--time-format."),
         )

@@ -102,7 +102,7 @@ def _provider(app: CeleryNumbers, task: TaskNumbers) -> Iterator[Finding]:
 def _application(app: CeleryNumbers) -> Iterator[Finding]:
     everything = "the application"
     if not app.tasks:
-        yield find("celery-nothing-guarded", everything, "0 guarded tasks")
+        yield find("celery-nothing-guarded", everything, "guarded tasks: 0")
     if app.always_eager:
         yield find("celery-eager", everything, "task_always_eager is set")
     if app.visibility is not None:
@@ -110,7 +110,7 @@ def _application(app: CeleryNumbers) -> Iterator[Finding]:
     if app.deduplicates:
         yield find("celery-deduplicates", everything, "worker_deduplicate_successful_tasks is on")
     if app.tasks:
-        yield find("celery-next-steps", everything, f"{len(app.tasks)} guarded tasks")
+        yield find("celery-next-steps", everything, f"guarded tasks: {len(app.tasks)}")
 
 
 def _places(app: CeleryNumbers, visibility: timedelta) -> Iterator[Finding]:

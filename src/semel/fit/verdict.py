@@ -127,7 +127,7 @@ def _reasons(answers: Answers, suggested: str | None) -> Iterator[Reason]:
         if code in REASONS:
             yield _reason(code)
         elif answer == UNKNOWN and question.id != "policy":
-            yield _reason("not-known", question.text)
+            yield _reason("not-known", f"{question.text} ({question.id})")
     yield from _of_policy(answers, suggested)
 
 
