@@ -12,10 +12,12 @@ import math
 import re
 import time
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.child import MARKED
 from tests.support.deaths import Death
 from tests.support.journal import Journal, Run
 from tests.support.stored import StoredJob, stored_jobs, unfinished
@@ -42,8 +44,11 @@ OTHER_STATEMENTS = frozenset(
 )
 """Before the first claim, and the house-keeping: about no job that is claimed."""
 
-BY_CHANCE = frozenset({"find_held", "find_settled"} | {"listen", "fall_asleep", "look_ahead", "wake_up"})
-"""A lease to be extended while its row is locked, a settlement that found rows gone; a child with nothing to claim."""
+BY_CHANCE = frozenset(
+    {"find_held", "find_settled"} | {"listen", "fall_asleep", "look_ahead", "wake_up"} | {"sweep"}
+)
+"""A lease to be extended while its row is locked, a settlement that found rows gone; a child with nothing to claim, or
+none that lives so long."""
 
 EXPECTED = {
     ("child", "claim"),
@@ -161,6 +166,28 @@ def place(death: Death | None) -> tuple[str, str]:
 def test_every_job_survives_a_kill_at_every_statement(
     app: App, database_url: str, tmp_path: Path, journal: Journal
 ) -> None:
+    check_kills(app, database_url, tmp_path, journal, EXPECTED)
+
+
+@pytest.mark.timeout(400)
+def test_and_where_claims_go_from_marks(
+    app: App, database_url: str, tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MARKED, "1")
+    expected = {("child", "claim_marked"), ("child", "sweep")}
+    check_kills(app, database_url, tmp_path, journal, expected, only={"claim_marked", "sweep"})
+
+
+def check_kills(
+    app: App,
+    database_url: str,
+    tmp_path: Path,
+    journal: Journal,
+    expected: set[tuple[str, str]],
+    only: Container[str] | None = None,
+) -> None:
+    """A life without a death; then one for each death at the statements it passed, or at ``only`` some of them."""
+
     def scenario(queue: str, death: Death | None = None) -> Scenario:
         return Scenario(app, database_url, tmp_path, journal, queue, death)
 
@@ -182,6 +209,6 @@ def test_every_job_survives_a_kill_at_every_statement(
     worker = asyncio.run(normal.run())
     normal.check(worker)
     statements = Path(worker.record + ".statements").read_text("utf-8").splitlines()
-    cases = deaths(statements)
-    assert {place(death) for death in cases} >= EXPECTED
+    cases = [death for death in deaths(statements) if only is None or place(death)[1] in only]
+    assert {place(death) for death in cases} >= expected
     asyncio.run(one_after_another(cases))

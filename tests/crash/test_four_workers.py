@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+from tests.support.child import MARKED
 from tests.support.journal import Journal
 from tests.support.stored import stored_jobs
 from tests.support.workers import Worker
@@ -14,13 +16,23 @@ WORKERS = 4
 EACH = 5_000
 
 
+@pytest.mark.parametrize("form", ["claim", "claim_marked"])
 def test_each_of_20_000_jobs_runs_once(
-    app: App, journal: Journal, start_worker: Callable[..., Worker], database_url: str
+    app: App,
+    journal: Journal,
+    start_worker: Callable[..., Worker],
+    database_url: str,
+    form: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also where each worker claims from marks of its own."""
+    if form == "claim_marked":
+        monkeypatch.setenv(MARKED, "1")
     app.jobs["quick"].enqueue_many([()] * (WORKERS * EACH))
     workers = [start_worker(f"worker_{number}", drain=True, log_level="WARNING") for number in range(WORKERS)]
     for worker in workers:
         assert worker.wait(120) == 0, worker.log
+        assert worker.passed(f"queue/{form}") > 10
 
     runs = journal.runs()
     assert len(runs) == WORKERS * EACH

@@ -60,7 +60,8 @@ def make_watch(role: str) -> Watch:
         if death is None or (role, moment, name) != (death.role, death.moment, death.name):
             return
         if turn == death.turn:
-            under_way = seen["before", "queue/claim"] > seen["committed", "claim"]
+            begun = sum(seen["before", f"queue/{form}"] for form in ("claim", "claim_marked"))
+            under_way = begun > seen["committed", "claim"]
             past = (moment, name) == ("committed", "claim")
             _strike(death, Mark(time.monotonic(), under_way or past))
 

@@ -74,7 +74,7 @@ def claim(
     takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends.
     """
     size = claim_size(limit)
-    parameters = _common(worker, lease, max_crashes) | {
+    parameters = claim_parameters(worker, lease, max_crashes) | {
         "queues": None if queues is None else list(queues),
         "without": sorted(without),
         "keyless": keyless,
@@ -82,9 +82,7 @@ def claim(
 
     def steps() -> Steps[Claims]:
         rows = yield Statement("queue/claim", parameters, {"limit": str(size)})
-        found = _read(rows, worker, size)
-        taken = sorted(sorted(found.taken, key=_BY_TIME), key=_BY_PRIORITY, reverse=True)
-        return dataclasses.replace(found, taken=tuple(taken))
+        return in_order_of_start(read_claims(rows, worker, size))
 
     return Operation("claim", steps, alone=True)
 
@@ -98,18 +96,19 @@ def claim_in_order(
     one statement: a process that is frozen while it claims must leave no lock behind that closes keys to the others.
     """
     size = claim_size(limit)
-    parameters = _common(worker, lease, max_crashes) | {"queue": queue, "from": start}
+    parameters = claim_parameters(worker, lease, max_crashes) | {"queue": queue, "from": start}
 
     def steps() -> Steps[Claims]:
         literals = {"limit": str(size), "run": str(LONGEST_RUN)}
         rows = yield Statement("queue/claim_in_order", parameters, literals)
-        found = _read(rows, worker, size)
+        found = read_claims(rows, worker, size)
         return dataclasses.replace(found, taken=tuple(sorted(found.taken, key=lambda job: job.id)))
 
     return Operation("claim_in_order", steps, alone=True)
 
 
-def _common(worker: int, lease: timedelta, max_crashes: int) -> dict[str, object]:
+def claim_parameters(worker: int, lease: timedelta, max_crashes: int) -> dict[str, object]:
+    """What every form of the claim needs to take a row."""
     return {"worker": worker, "lease": lease.total_seconds(), "max_crashes": max_crashes}
 
 
@@ -118,7 +117,8 @@ def claim_size(limit: int) -> int:
     return next(size for size in CLAIM_SIZES if size <= limit)
 
 
-def _read(rows: Rows, worker: int, size: int) -> Claims:
+def read_claims(rows: Rows, worker: int, size: int) -> Claims:
+    """The rows of a claim that could take ``size`` of them."""
     taken: list[ClaimedJob] = []
     ended: list[ClaimedJob] = []
     for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, key, run_at in rows:
@@ -127,6 +127,12 @@ def _read(rows: Rows, worker: int, size: int) -> Claims:
         )
         (taken if status == "running" else ended).append(job)
     return Claims(tuple(taken), tuple(ended), more=len(rows) >= size)
+
+
+def in_order_of_start(found: Claims) -> Claims:
+    """Higher priorities first; within one, by time."""
+    taken = sorted(sorted(found.taken, key=_BY_TIME), key=_BY_PRIORITY, reverse=True)
+    return dataclasses.replace(found, taken=tuple(taken))
 
 
 def settle(

@@ -50,7 +50,7 @@ class Ahead:
 
 def fall_asleep(sleeper: int, serves: Serves, *, reach: timedelta, valid: timedelta) -> Operation[None]:
     """Note that this child has nothing to do. Whoever looked before the commit does not see it."""
-    parameters = _serves(serves) | {
+    parameters = serving_parameters(serves) | {
         "sleeper": sleeper,
         "reach": reach.total_seconds(),
         "valid": valid.total_seconds(),
@@ -73,7 +73,7 @@ def wake_up(sleeper: int) -> Operation[None]:
 
 def look_ahead(serves: Serves, *, reach: timedelta) -> Operation[Ahead]:
     """When the next job is due, and which transactions are open."""
-    parameters = _serves(serves) | {"reach": reach.total_seconds()}
+    parameters = serving_parameters(serves) | {"reach": reach.total_seconds()}
 
     def steps() -> Steps[Ahead]:
         rows = yield Statement("queue/look_ahead", parameters)
@@ -82,7 +82,8 @@ def look_ahead(serves: Serves, *, reach: timedelta) -> Operation[Ahead]:
     return Operation("look_ahead", steps, alone=True)
 
 
-def _serves(serves: Serves) -> dict[str, object]:
+def serving_parameters(serves: Serves) -> dict[str, object]:
+    """What a worker serves, for the statements that look for its jobs."""
     queues: Sequence[str] | None = None if serves.queues is None else list(serves.queues)
     return {"queues": queues, "without": sorted(serves.without)}
 

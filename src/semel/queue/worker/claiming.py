@@ -9,6 +9,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from semel.core.settings import Settings
 from semel.errors import DatabaseUnreachable, RetryTransaction
@@ -17,7 +18,8 @@ from semel.queue.worker.links import Link
 from semel.queue.worker.outcomes import log_ended_by_claim
 from semel.queue.worker.sleeping import Sleeping
 from semel.queue.worker.starter import Starter
-from semel.store.jobs import Claims, claim
+from semel.queue.worker.sweeping import Sweeping
+from semel.store.jobs import Claims
 from semel.store.sleep import Serves
 from semel.store.statement import Operation
 
@@ -39,20 +41,16 @@ Take = Callable[[int, int, Settings], Operation[Claims] | None]
 """A claim to run: for this worker number, so many at most, with the settings' lease. None: there is nothing to ask."""
 
 
-def take_from(serves: Serves) -> Take:
-    """Claims any due job of what it serves."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at the database came to."""
 
-    def take(worker: int, limit: int, settings: Settings) -> Operation[Claims]:
-        return claim(
-            worker=worker,
-            limit=limit,
-            lease=settings.lease,
-            max_crashes=settings.max_crashes,
-            queues=serves.queues,
-            without=serves.without,
-        )
-
-    return take
+    count: int
+    """Jobs it took."""
+    more: bool
+    """There may be more due."""
+    conclusive: bool
+    """Had it taken none, nothing was due."""
 
 
 class Claiming:
@@ -66,6 +64,7 @@ class Claiming:
         settings: Settings,
         takes: Sequence[Take],
         serves: Serves,
+        sweeping: Sweeping | None = None,
     ) -> None:
         self.link = link
         self.board = board
@@ -77,6 +76,8 @@ class Claiming:
         self.idle = asyncio.Event()
         self._sleeping = Sleeping(link, serves, settings)
         self._wake = self._sleeping.heard
+        self._sweeping = sweeping
+        self._unswept_since = 0.0
         self._wait = _FIRST_WAIT
         self._asked = 0
         self._careful = False
@@ -108,6 +109,7 @@ class Claiming:
         """Look without waiting for the next poll; ``afresh``: `idle` then counts only looks that begin from now on."""
         if afresh:
             self._asked += 1
+            self._unswept_since = time.monotonic()
             self.idle.clear()
         self._wake.set()
 
@@ -150,18 +152,28 @@ class Claiming:
 
     async def _look(self, wanted: int) -> None:
         """Claim; where that was all, wait a moment for more; where there was nothing, until there is a reason to look."""
-        count, more = await self._claim(wanted)
-        if count:
-            await self._sleeping.work()
-            if not more and not self.stopping:
+        look = await self._claim(wanted)
+        if look.count:
+            await self._work()
+            if not look.more and not self.stopping:
                 await asyncio.sleep(_PAUSE)
+        elif self._sweeping is not None and not look.conclusive:
+            await self._sweeping.hurry(_PAUSE)
         elif not self.stopping:
             await self._sleeping.rest()
+            self._unswept_since = time.monotonic()
 
-    async def _claim(self, wanted: int) -> tuple[int, bool]:
-        """Run each claim once, while there is room; answers how many it took, and whether there may be more due."""
-        asked = self._asked
+    async def _work(self) -> None:
+        await self._sleeping.work()
+        if self._sweeping is not None:
+            self._sweeping.work()
+            self._unswept_since = time.monotonic()
+
+    async def _claim(self, wanted: int) -> Look:
+        """Run each claim once, while there is room."""
+        asked, began = self._asked, time.monotonic()
         quiet = self.board.empty  # else a job that is settled meanwhile may be due again, unseen by this look
+        conclusive = self._sweeping is None or self._sweeping.covers(self._unswept_since, began)
         count, more = 0, False
         for take in self.takes:
             operation = take(self.worker, wanted - count, self.settings) if count < wanted else None
@@ -173,9 +185,9 @@ class Claiming:
                 more = more or found.more
         if count:
             self.idle.clear()
-        elif quiet and self.board.empty and asked == self._asked:
+        elif quiet and self.board.empty and asked == self._asked and conclusive:
             self.idle.set()
-        return count, more
+        return Look(count, more, conclusive)
 
     def _hold(self, found: Claims, claimed: float) -> None:
         for job in found.ended:

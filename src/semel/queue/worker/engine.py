@@ -14,11 +14,13 @@ from semel.errors import SemelError
 from semel.queue.app import App
 from semel.queue.worker.attempts import Attempts
 from semel.queue.worker.board import Board, Ending
-from semel.queue.worker.claiming import Claiming, Take, take_from
+from semel.queue.worker.claiming import Claiming, Take
+from semel.queue.worker.lanes import Lanes
 from semel.queue.worker.links import Connect, Link
 from semel.queue.worker.settling import Settling
 from semel.queue.worker.slots import SlotTable
 from semel.queue.worker.starter import Starter
+from semel.queue.worker.sweeping import Sweeping
 from semel.queue.worker.tasks import end_tasks
 from semel.store.jobs import installation
 from semel.store.sleep import Serves
@@ -62,7 +64,9 @@ class Engine:
         self.board = make_board(slots)
         self._claim_link = Link(connect, "claiming", self._connection_lost)
         self._settle_link = Link(connect, "settling", self._connection_lost)
-        self._takes = (take_from(serves),) if takes is None else takes
+        self._sweep_link = Link(connect, "sweeping")
+        self._lanes = Lanes(serves)
+        self._takes = takes
         self._serves = serves
         self._location = location
         self._make_starter = make_starter
@@ -102,7 +106,16 @@ class Engine:
         """Work until stopped; answers whether every attempt came to its end (if not, its thread still runs)."""
         name, _ = await self._settle_link.insist(installation())
         attempts = self._make_starter(self.app, self.settings, self.board, name, self._location)
-        claiming = Claiming(self._claim_link, self.board, attempts, self.settings, self._takes, self._serves)
+        sweeping = Sweeping(self._lanes, self._settle_link, self._sweep_link) if self._takes is None else None
+        claiming = Claiming(
+            self._claim_link,
+            self.board,
+            attempts,
+            self.settings,
+            self._takes or (self._lanes.take,),
+            self._serves,
+            sweeping,
+        )
         settling = Settling(
             self._settle_link, self.board, attempts, self.settings, claiming.look_in, claiming.look_if_empty
         )
@@ -112,6 +125,8 @@ class Engine:
             asyncio.create_task(_forever("settling", settling.run)),
             asyncio.create_task(_forever("watching", lambda: self._watch(attempts, settling))),
         ]
+        if sweeping is not None:
+            loops.append(asyncio.create_task(_forever("sweeping", sweeping.run)))
         self.started.set()
         try:
             await self._stopping.wait()
@@ -121,6 +136,7 @@ class Engine:
             await attempts.close()
             await self._claim_link.close()
             await self._settle_link.close()
+            await self._sweep_link.close()
         return complete
 
     async def _wind_down(

@@ -5,14 +5,14 @@
 -- whole claim with it. The limit is a literal, so that the estimate stays small and JIT stays off. Order not promised.
 WITH RECURSIVE {queue/lanes}, picked AS MATERIALIZED (
     SELECT due.id
-      FROM (SELECT queue, priority FROM lane
+      FROM (SELECT queue, priority, run_at, id FROM lane
              WHERE (CAST(:queues AS text[]) IS NULL OR queue = ANY (CAST(:queues AS text[])))
                AND queue <> ALL (CAST(:without AS text[]))
              ORDER BY priority DESC, random()) AS served
      CROSS JOIN LATERAL (
         SELECT job.id FROM {schema}.jobs AS job
          WHERE job.live AND job.queue = served.queue AND job.priority = served.priority
-           AND job.run_at <= statement_timestamp()
+           AND (job.run_at, job.id) >= (served.run_at, served.id) AND job.run_at <= statement_timestamp()
            AND (job.status = 'pending' OR job.locked_until < statement_timestamp())
            AND (job.ordering_key IS NULL OR NOT CAST(:keyless AS boolean))
          ORDER BY job.run_at, job.id
