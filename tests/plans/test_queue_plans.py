@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg.rows import dict_row
 from tests.servers import SharedServer
+from tests.support.plans import JIT_ABOVE, explain, explain_statement
 from tests.support.rivals import LEASE, OVER, Rival, claiming
 from tests.support.stored import ask
 from tests.support.waiting import until
 
-from semel.sql import Catalogue
 from semel.store.jobs import (
     CLAIM_SIZES,
     Fence,
@@ -32,8 +30,6 @@ from semel.store.statement import Operation, Statement
 
 FUTURE = 100_000
 DUE = 100_000
-JIT_ABOVE = 100_000
-"""The estimate from which the server compiles a plan, unless set otherwise."""
 
 FILL = f"""
     INSERT INTO semel.jobs (kind, priority, run_at)
@@ -52,40 +48,6 @@ def full_url(shared_server: SharedServer) -> Iterator[str]:
         connection.execute("VACUUM ANALYZE semel.jobs")
     yield url
     shared_server.drop_database(url)
-
-
-@dataclass(frozen=True)
-class Plan:
-    text: str
-    cost: float
-    buffers: int
-
-
-def explain(url: str, operation: Operation[Any]) -> Plan:
-    """The generic plan of an operation's first statement, run and rolled back."""
-    statement = next(operation.steps())
-    assert isinstance(statement, Statement)
-    return explain_statement(url, statement)
-
-
-def explain_statement(url: str, statement: Statement) -> Plan:
-    text, names = Catalogue("semel").text(statement.name, **statement.literals).numbered
-    with psycopg.connect(url, row_factory=dict_row) as connection:
-        connection.execute("SET plan_cache_mode = force_generic_plan")
-        connection.execute(f"PREPARE asked AS {text}".encode())
-        values = ", ".join(literal(connection, statement.parameters[name]) for name in names)
-        call = f"EXECUTE asked({values})" if names else "EXECUTE asked"
-        shown = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {call}".encode()).fetchall()
-        found = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {call}".encode()).fetchone()
-        connection.rollback()
-    assert found is not None
-    plan = found["QUERY PLAN"][0]["Plan"]
-    lines = "\n".join(row["QUERY PLAN"] for row in shown)
-    return Plan(lines, plan["Total Cost"], plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
-
-
-def literal(connection: psycopg.Connection[Any], value: object) -> str:
-    return psycopg.sql.Literal(value).as_string(connection)
 
 
 HELD = [Fence(FUTURE + number, 1, 1) for number in range(1, 201)]
