@@ -106,6 +106,36 @@ FOUND: dict[str, tuple[str, Severity, tuple[Any, ...], tuple[Any, ...]]] = {
         (QUEUE, GUARDED, replace(LETTERS, retention=4 * DAY)),
         (QUEUE, GUARDED, LETTERS),
     ),
+    "the provider forgets the key before the last receive": (
+        "sqs-provider-window",
+        Severity.WARNING,
+        (QUEUE, job(valid_for=16 * MINUTE)),  # ten times 30 s and a run of 1 min, and a run
+        (QUEUE, job(valid_for=16 * MINUTE + SECOND)),
+    ),
+    "the provider forgets the key before the last receive by a loop that does not extend": (
+        "sqs-provider-window",
+        Severity.WARNING,
+        (QUEUE, replace(job(valid_for=6 * MINUTE), extends=False)),
+        (QUEUE, replace(job(valid_for=6 * MINUTE + SECOND), extends=False)),
+    ),
+    "the provider forgets the key, and nothing ends the receives": (
+        "sqs-provider-window",
+        Severity.WARNING,
+        (replace(QUEUE, max_receives=None), job(valid_for=4 * DAY)),
+        (replace(QUEUE, max_receives=None), job(valid_for=5 * DAY)),
+    ),
+    "the provider forgets the key before the retention ends what is received without an end": (
+        "sqs-provider-window",
+        Severity.WARNING,
+        (replace(QUEUE, max_receives=1000, retention=HOUR), job(valid_for=HOUR)),
+        (replace(QUEUE, max_receives=1000, retention=HOUR), job(valid_for=2 * HOUR)),
+    ),
+    "the provider forgets the key of what waited": (
+        "sqs-provider-retention",
+        Severity.NOTE,
+        (QUEUE, job(valid_for=DAY), LETTERS),
+        (QUEUE, job(valid_for=19 * DAY), LETTERS),
+    ),
     "C15: FIFO for a guard": (
         "sqs-fifo-no-guard",
         Severity.ERROR,
@@ -192,6 +222,30 @@ def test_a_real_queue_is_read(server: SqsServer, once: semel.Once) -> None:
     found = {each.code: each for each in check_queue(settings, consuming, letters.settings)}
     assert set(found) == {"sqs-max-receives", "sqs-fifo-no-guard", "sqs-fifo-batch"}
     assert "3 < 11" in found["sqs-max-receives"].figure
+
+
+def test_a_providers_window_is_held_against_a_real_queue(server: SqsServer, once: semel.Once) -> None:
+    def charge(op: semel.Operation, name: str) -> None: ...
+
+    queue = Queue.on(server, dead_letters_after=100, VisibilityTimeout=900, MessageRetentionPeriod=345_600)
+
+    def found(window: str) -> dict[str, str]:
+        effect = semel.ProviderKey(valid_for=window, then=semel.Hold())
+        guarded = once.operation("charge", key="name", longest_run="5 min", lease="10 min", effect=effect)(
+            charge
+        )
+        consumer = Consumer(queue.url, guarded, client=queue.client)
+        letters = consumer.queue.dead_letters()
+        assert letters is not None
+        findings = check_queue(consumer.queue.settings, Consuming.of(consumer), letters.settings)
+        return {each.code: each.figure for each in findings if each.code.startswith("sqs-provider")}
+
+    assert found("24 h") == {
+        "sqs-provider-window": "valid_for 1 day, delivered again for up to 1 day 9 h 20 min (maxReceiveCount 100 x "
+        "visibility 15 min and extended 5 min), longest run 5 min"
+    }
+    assert list(found("48 h")) == ["sqs-provider-retention"]
+    assert found("30 days") == {}
 
 
 def test_the_command(server: SqsServer, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -79,6 +80,21 @@ FOUND: dict[str, tuple[str, SidekiqNumbers, SidekiqNumbers]] = {
         replace(FINE, keep=22 * DAY, dead_kept=DAY),
     ),
     "retries of a job": ("sidekiq-retries-past-records", on(most_retries=60), on(most_retries=25)),
+    "a provider that forgets before the last retry": (
+        "sidekiq-provider-window",
+        replace(FINE, valid_for=20 * DAY),
+        replace(FINE, valid_for=22 * DAY),
+    ),
+    "a provider that forgets within the last run": (
+        "sidekiq-provider-window",
+        replace(FINE, max_retries=0, valid_for=20 * SECOND, longest_run=20 * SECOND),
+        replace(FINE, max_retries=0, valid_for=21 * SECOND, longest_run=20 * SECOND),
+    ),
+    "a provider that forgets before the retries of a job": (
+        "sidekiq-provider-window",
+        replace(on(most_retries=26), valid_for=22 * DAY),
+        replace(on(most_retries=25), valid_for=22 * DAY),
+    ),
     "scheduled": ("sidekiq-scheduled-past-records", on(farthest=201 * DAY), on(farthest=199 * DAY)),
     "dead jobs are kept": (
         "sidekiq-dead-kept",
@@ -105,6 +121,17 @@ def test_each_is_found_where_it_is_and_nowhere_else(name: str) -> None:
     code, bad, good = FOUND[name]
     assert codes(bad) == {code}
     assert codes(good) == set()
+
+
+def test_how_many_retries_a_providers_window_is_enough_for() -> None:
+    """The figure's number of retries fits, and one more does not."""
+    for window, fit in ((DAY, 13), (timedelta(hours=1), 7), (SECOND, 0)):
+        (found,) = check_sidekiq(replace(FINE, valid_for=window))
+        assert found.figure.endswith(f"{fit} fit")
+        assert codes(replace(FINE, valid_for=window, max_retries=fit)) == set()
+        assert codes(replace(FINE, valid_for=window, max_retries=fit + 1)) == {"sidekiq-provider-window"}
+    (found,) = check_sidekiq(replace(FINE, valid_for=SECOND, longest_run=SECOND))
+    assert found.figure.endswith("it is over within the first run")
 
 
 def start(directory: Path, *settings: str) -> Iterator[int]:
@@ -216,6 +243,44 @@ def test_what_sidekiq_has_in_it(client: Any, port: int, name: str) -> None:
     assert look(port) == set()
     store(client)
     assert look(port) == {code}
+
+
+def test_a_providers_window_beside_what_waits_for_a_retry(client: Any, port: int) -> None:
+    client.zadd("retry", {json.dumps({"class": "Charge", "retry": 26}): time.time()})
+    assert look(port, valid_for=22 * DAY) == {"sidekiq-provider-window"}
+    assert look(port, valid_for=26 * DAY) == set()
+
+
+def test_the_command(client: Any, port: int, tmp_path: Path) -> None:
+    """What is told of Ruby's classes reaches the checks, and the exit code says whether something is to be mended."""
+    (tmp_path / "sidekiq.yml").write_text(":max_retries: 13\n")
+    command = [
+        sys.executable,
+        "-m",
+        "semel",
+        "doctor",
+        "--sidekiq",
+        "sidekiq.yml",
+        "--keep",
+        "200 days",
+        "--json",
+    ]
+
+    def semel_(*words: str) -> tuple[int, list[tuple[str, str]]]:
+        done = subprocess.run(
+            [*command, *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
+        )
+        return done.returncode, [
+            (each["code"], each["figure"]) for each in json.loads(done.stdout)["findings"]
+        ]
+
+    assert semel_("--valid-for", "24 h") == (0, [])
+    client.zadd("retry", {json.dumps({"class": "Charge", "retry": True}): time.time()})
+    url = ("--sidekiq-redis", f"redis://127.0.0.1:{port}/0")
+    assert semel_("--valid-for", "24 h", *url) == (0, [])
+    client.zadd("retry", {json.dumps({"class": "Charge", "retry": 25}): time.time()})
+    figure = "valid_for 1 day, 25 retries take up to 20 days: 13 fit"
+    assert semel_("--valid-for", "24 h", *url) == (1, [("sidekiq-provider-window", figure)])
 
 
 def test_a_job_that_runs_for_longer_than_its_lease(client: Any, port: int) -> None:

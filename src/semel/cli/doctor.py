@@ -51,6 +51,14 @@ Lease = Annotated[
 LongestRun = Annotated[
     str | None, typer.Option("--longest-run", metavar="TIME", help="Of the guarded Sidekiq jobs.")
 ]
+ValidFor = Annotated[
+    str | None,
+    typer.Option(
+        "--valid-for",
+        metavar="TIME",
+        help="How long the provider of guarded Sidekiq jobs keeps an idempotency key.",
+    ),
+]
 Keep = Annotated[
     str | None,
     typer.Option("--keep", metavar="TIME", help="How long records are kept [as --app says, else 90 days]."),
@@ -80,6 +88,7 @@ def doctor(
     environment: Environment = "production",
     lease: Lease = None,
     longest_run: LongestRun = None,
+    valid_for: ValidFor = None,
     keep: Keep = None,
     workers: Workers = 0,
     children: Children = 1,
@@ -100,7 +109,7 @@ def doctor(
     if not any((database, app, celery, sqs, sidekiq, sidekiq_redis)):
         database = os.environ.get("SEMEL_DATABASE_URL")
     asked = Asked(database, schema, app, celery, sqs, sidekiq, sidekiq_redis)
-    limits = (lease, longest_run, keep, eta_horizon, consumer_timeout)
+    limits = (lease, longest_run, valid_for, keep, eta_horizon, consumer_timeout)
     checked, found = examine(asked, limits, (workers, children, clients), environment)
     findings = in_order(found)
     _report(checked, findings, as_json=as_json)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from semel.guard.guarded import Guarded
     from semel.queue.app import App
 
-Limits = tuple[str | None, str | None, str | None, str | None, str | None]
-"""As typed: lease, longest run, keep, eta horizon, consumer time-out."""
+Limits = tuple[str | None, str | None, str | None, str | None, str | None, str | None]
+"""As typed: lease, longest run, the provider's window, keep, eta horizon, consumer time-out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def examine(
     """What was looked at, and what was found. ``running`` is how many workers, children of each and clients there are."""
     from semel.errors import ConfigurationError
 
-    lease, longest_run, keep, eta, consumer = (_duration(each) for each in limits)
+    lease, longest_run, window, keep, eta, consumer = (_duration(each) for each in limits)
     checked: list[str] = []
     findings: list[Finding] = []
     app = None if asked.app is None else _load_app(asked.app)
@@ -60,7 +60,7 @@ def examine(
         checked.append(f"sqs {asked.sqs}")
         findings += _check_sqs(asked.sqs, measured)
     if asked.sidekiq or asked.sidekiq_redis:
-        told = {"lease": lease, "longest_run": longest_run, "keep": keep}
+        told = {"lease": lease, "longest_run": longest_run, "valid_for": window, "keep": keep}
         checked.append(
             f"sidekiq {' '.join(map(str, filter(None, (asked.sidekiq, _shown(asked.sidekiq_redis)))))}"
         )

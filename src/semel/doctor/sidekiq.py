@@ -61,6 +61,8 @@ class SidekiqNumbers:
     """Settings whose values are Ruby."""
     lease: timedelta = timedelta(seconds=60)
     longest_run: timedelta | None = None
+    valid_for: timedelta | None = None
+    """Of a `ProviderKey`."""
     extends: bool = False
     keep: timedelta = timedelta(days=90)
     dead_kept: timedelta = DEAD
@@ -105,6 +107,18 @@ def _configuration(numbers: SidekiqNumbers) -> Iterator[Finding]:
             f"{retries} retries take up to {_days(horizon)}, records are kept for {describe(numbers.keep)}"
         )
         yield _find("sidekiq-retries-past-records", what, figure)
+    if numbers.valid_for is not None:
+        yield from _provider(numbers.valid_for, numbers.longest_run or timedelta(0), retries)
+
+
+def _provider(window: timedelta, run: timedelta, retries: int) -> Iterator[Finding]:
+    """Whether the outside system still knows a key at the last retry; and how many retries it would know it for."""
+    if window > retry_horizon(retries) + run:
+        return
+    fit = next((count for count in range(retries, -1, -1) if retry_horizon(count) + run < window), None)
+    figure = f"valid_for {describe(window)}, {retries} retries take up to {_days(retry_horizon(retries))}"
+    enough = ": it is over within the first run" if fit is None else f": {fit} fit"
+    yield _find("sidekiq-provider-window", "the configuration", figure + enough)
 
 
 def _redis(redis: RedisNumbers) -> Iterator[Finding]:

@@ -48,6 +48,12 @@ WORDS: Final[Mapping[str, Words]] = MappingProxyType(
             "A retry comes when the record is deleted: the operation acts again.",
             "Raise keep: over the retries, or lower retry: (:max_retries:).",
         ),
+        "sidekiq-provider-window": Words(
+            _WARNING,
+            "The provider may have forgotten the key when the last retries come: what is uncertain goes to then:.",
+            "Lower retry: (:max_retries:) to what fits; or a longer window, where the provider has one, or "
+            "then: Lookup.new(…).",
+        ),
         "sidekiq-scheduled-past-records": Words(
             _ERROR,
             "A job comes when the record of its operation may be deleted: a repeat of it acts again.",

@@ -11,6 +11,7 @@ from typing import Any, Final
 from semel.adapters.sqs.consumer import Consumer
 from semel.adapters.sqs.settings import QueueSettings
 from semel.core.durations import describe
+from semel.core.effects import ProviderKey
 from semel.doctor.finding import Finding, Severity
 from semel.guard.guarded import Guarded
 
@@ -32,6 +33,8 @@ class JobNumbers:
     keeps_message: bool = True
     keep: timedelta = timedelta(days=90)
     """How long its records are kept."""
+    valid_for: timedelta | None = None
+    """Of a `ProviderKey`."""
 
     @classmethod
     def of(cls, guarded: Guarded[..., Any]) -> JobNumbers:
@@ -44,6 +47,7 @@ class JobNumbers:
             max_unsure=declared.limits.max_unsure,
             keeps_message=declared.keep_message,
             keep=declared.keep,
+            valid_for=declared.effect.window if isinstance(declared.effect, ProviderKey) else None,
         )
 
 
@@ -88,6 +92,7 @@ def check_queue(
         *_redrive(queue, consuming, visibility),
         *_visibility(queue, consuming, visibility),
         *_retention(queue, consuming, dead_letters),
+        *_provider(queue, consuming, visibility, dead_letters),
         *_fifo(queue, consuming),
         *_function(queue, consuming),
     ]
@@ -223,6 +228,54 @@ def _retention(
             happened="A dead letter keeps the age that it had in its queue: it is deleted before anybody looks at it.",
             mend="Give the dead-letter queue the longest retention, 14 days.",
         )
+
+
+def _provider(
+    queue: QueueSettings, consuming: Consuming, visibility: timedelta, dead_letters: QueueSettings | None
+) -> Iterator[Finding]:
+    """Whether a provider still knows a key when the last delivery comes: of those that fail, and of those that waited."""
+    kept = queue.retention + (timedelta(0) if dead_letters is None else dead_letters.retention)
+    for job in consuming.jobs:
+        if job.valid_for is None:
+            continue
+        again, why = _delivered_again(queue, job, visibility, extends=consuming.extends)
+        window, run = f"valid_for {describe(job.valid_for)}", f"longest run {describe(job.longest_run)}"
+        if job.valid_for <= again + job.longest_run:
+            yield Finding(
+                code="sqs-provider-window",
+                severity=Severity.WARNING,
+                subject=f"{job.name} on {queue.name}",
+                figure=f"{window}, delivered again for up to {describe(again)} ({why}), {run}",
+                happened="The provider may have forgotten the key when the last deliveries come: what is uncertain goes to "
+                "then=.",
+                mend="A lower maxReceiveCount or a shorter visibility; or a longer window where the provider has one, or "
+                "then=Lookup(…).",
+            )
+        elif job.valid_for <= kept + job.longest_run:
+            yield Finding(
+                code="sqs-provider-retention",
+                severity=Severity.NOTE,
+                subject=f"{job.name} on {queue.name}",
+                figure=f"{window}, messages {describe(kept)}, {run}",
+                happened="A message that waited for that long, or is sent back from the dead letters, comes when the "
+                "provider has forgotten the key: what is uncertain goes to then=.",
+                mend="Nothing, where somebody looks at held operations; else then=Lookup(…).",
+            )
+
+
+def _delivered_again(
+    queue: QueueSettings, job: JobNumbers, visibility: timedelta, *, extends: bool
+) -> tuple[timedelta, str]:
+    """For how long after its first delivery a message that never succeeds comes, at the latest; and what says so."""
+    retention = f"retention {describe(queue.retention)}"
+    if queue.max_receives is None:
+        return queue.retention, f"{retention}, no maxReceiveCount"
+    hidden = visibility + (job.longest_run if extends else timedelta(0))
+    if queue.max_receives * hidden >= queue.retention:
+        return queue.retention, retention
+    run = f" and extended {describe(job.longest_run)}" if extends else ""
+    why = f"maxReceiveCount {queue.max_receives} x visibility {describe(visibility)}{run}"
+    return queue.max_receives * hidden, why
 
 
 def _fifo(queue: QueueSettings, consuming: Consuming) -> Iterator[Finding]:
