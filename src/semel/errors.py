@@ -276,7 +276,7 @@ class WorkerDidNotStart(SemelError):
             remedy=f"The code is looked for in this folder: name the one that it is imported from (--code FOLDER).\n"
             f"The command: {' '.join(command)}"
             if absent
-            else f"The end of its log:\n{log.strip() or '(empty)'}",
+            else f"Run it by hand in the code's folder. The end of its log:\n{log.strip() or '(empty)'}",
         )
 
 

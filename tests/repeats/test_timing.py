@@ -116,6 +116,13 @@ def test_few_equal_gaps_are_no_time_out() -> None:
     assert kinds([360_000, 360_100, 360_200, 360_300]) == ["unclear"]
 
 
+def test_equal_gaps_are_a_time_out_from_a_twentieth_of_all_gaps_on() -> None:
+    """Among thousands some are equal somewhere, and nobody has to look for what so few have in common."""
+    equal, others = [3_600_000.0] * 10, [50.0] * 190
+    assert [peak.about_ms for peak in find_peaks(grouped(equal + others))] == [HOUR]
+    assert find_peaks(grouped(equal + [*others, 50.0])) == []
+
+
 def test_every_gap_is_in_one_bar() -> None:
     random = Random(3)
     gaps = [round(math.exp(random.uniform(0, math.log(900 * DAY)))) for _ in range(2_000)] + [

@@ -80,6 +80,19 @@ def test_what_is_not_staging_fails_every_test_with_the_way_out(
     result.stdout.fnmatch_lines(["*Not declared as staging*[[]not-staging[]]"])
 
 
+def test_a_job_that_does_not_load_is_said_once(pytester: pytest.Pytester, in_project: Path) -> None:
+    (in_project / "replayed_jobs.py").write_text("import not_installed")
+    path = write(in_project, "bare", TESTS)
+    result = pytester.runpytest_subprocess(str(path), "--rootdir", str(in_project), "-rN")
+    result.assert_outcomes(failed=4)
+    said = result.stdout.str()
+    assert "No module named 'not_installed'" in said
+    assert said.count("[worker-did-not-start]") == 1
+    assert said.count("The replay could not be done: The worker did not start: ") == 3
+    assert said.count("(said in full by the first of its tests)") == 3
+    assert expectations(in_project) == 0
+
+
 def test_the_fixture_answers_the_run(pytester: pytest.Pytester, in_project: Path) -> None:
     text = """
 def test_it(semel_replay):

@@ -106,6 +106,18 @@ def test_code_that_cannot_be_loaded_is_said(semel: Command, project: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+def test_a_job_that_does_not_load_is_one_error_and_no_verdict(semel: Command, project: Path) -> None:
+    (project / "replayed_jobs.py").write_text("import not_installed")
+    done = semel("replay", "bare.toml", "--html", "page.html")
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("Error: The worker did not start: ") == 1
+    assert "No message was sent to it. [worker-did-not-start]" in done.stderr
+    assert "No module named 'not_installed'" in done.stderr
+    assert done.stdout == ""
+    assert not (project / "page.html").exists()
+    assert not (project / "charges.txt").exists()
+
+
 @pytest.mark.parametrize("option", ["--html", "--junit", "--json", "--directory"])
 def test_a_report_that_cannot_be_written_is_said_before_anything_is_sent(
     semel: Command, project: Path, option: str

@@ -17,8 +17,9 @@ import pytest
 from tests.replay.judging import JOBS, describe, run_replay
 from tests.support.waiting import until
 
+from semel.errors import WorkerDidNotStart
 from semel.replay import peers, scenarios, version
-from semel.replay.description import Watch
+from semel.replay.description import CalledFunction, Command, Control, Watch
 from semel.replay.results import Verdict
 from semel.store.constraints import KEPT
 
@@ -146,13 +147,72 @@ def test_where_the_machine_does_not_tell_who_asked_the_check_says_so(
     assert len(told) == (0 if tells else 1)
 
 
-def test_a_worker_that_does_not_start_is_a_verdict_too(folder: Path, sqlite: Path) -> None:
-    description = describe("no_such_module:charge", guarded=False)
+LOADS_ONCE = """
+import os, pathlib, signal
 
-    seen = run_replay(folder, description, only=("three",))
+mark = pathlib.Path(__file__).with_suffix(".loaded")
+if mark.exists():
+    raise RuntimeError("it loads once")
+mark.touch()
 
-    assert seen.vacuous == {"three-deliveries"}
-    assert "WorkerDidNotStart" in seen.reasons("three-deliveries")
-    assert "no_such_module" in "".join(seen.check("three-deliveries").evidence.logs) + seen.reasons(
-        "three-deliveries"
+
+def charge(order_id, amount=1):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_worker_that_does_not_start_any_more_is_a_verdict(folder: Path) -> None:
+    (folder / "once.py").write_text(LOADS_ONCE)
+    description = describe("once:charge", guarded=False)
+
+    seen = run_replay(folder, description, only=("killed-on-entry", "three"), code=(("", str(folder)),))
+
+    assert seen.vacuous == {"three-deliveries", "killed-on-entry-parent"}
+    assert "it loads once" in "".join(seen.check("killed-on-entry-parent").evidence.logs) + seen.reasons(
+        "killed-on-entry-parent"
     )
+
+
+NOT_LOADED = {
+    "no module": (describe("no_such_module:charge", guarded=False), "No module named 'no_such_module'"),
+    "no function": (describe("provider:no_such_function", guarded=False), "no attribute 'no_such_function'"),
+    "no program": (
+        describe("-:-", guarded=False, deliver=Command(command=["no-such-program", "{order_id}"])),
+        "there is no program no-such-program",
+    ),
+    "no module of the control": (
+        describe(
+            "others:nothing",
+            guarded=False,
+            control=Control(deliver=CalledFunction(function="no_such_control:charge")),
+        ),
+        "No module named 'no_such_control'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_LOADED)
+def test_what_does_not_load_is_one_error_before_anything_is_sent(name: str, folder: Path) -> None:
+    description, said = NOT_LOADED[name]
+
+    with pytest.raises(WorkerDidNotStart) as caught:
+        run_replay(folder, description)
+
+    assert caught.value.code == "worker-did-not-start"
+    assert said in str(caught.value)
+    assert caught.value.holds == "No message was sent to it."
+    assert not (folder / "received").exists()
+    assert not list(folder.glob("out/expected-*")), "nothing was expected of it either"
+
+
+@pytest.mark.parametrize("broken", ["before", "after"])
+def test_each_version_of_the_code_has_to_load_before_one_is_sent_to(broken: str, folder: Path) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken" / "provider.py").write_text("def charge(order_id): ...")
+    (folder / "broken" / "others.py").write_text("import not_there")
+    places = {"before": str(JOBS), "after": str(JOBS), broken: str(folder / "broken")}
+
+    with pytest.raises(WorkerDidNotStart, match="not_there"):
+        run_replay(folder, describe("others:nothing", guarded=False), code=tuple(places.items()))
+
+    assert not (folder / "received").exists()

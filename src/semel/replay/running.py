@@ -27,7 +27,10 @@ _PACKAGES: Final = ("semel", "celery", "boto3", "redis", "psycopg")
 
 
 def replay(description: Description, options: Options, *, progress: Tell | None = None) -> Run:
-    """Replay the job. Raises NotStaging, ConfigurationError, WorkerDidNotStart; a check that goes wrong is a verdict."""
+    """Replay the job. Raises NotStaging, ConfigurationError, WorkerDidNotStart, all before anything is sent.
+
+    A check that goes wrong is a verdict.
+    """
     if options.rounds is not None:
         description = msgspec.structs.replace(description, rounds=options.rounds)
     return masked_run(_run(description, options, progress or (lambda _: None)), description)
@@ -49,6 +52,8 @@ def _run(description: Description, options: Options, tell: Tell) -> Run:
         newest = benches[-1]
         for each in benches:
             each.choose(options.only)
+        for each in reversed(benches):
+            each.try_workers(keep=each is benches[0])
         written = write_expectations(
             options.directory,
             description,

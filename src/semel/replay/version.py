@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -50,6 +51,24 @@ class Version:
         if only:
             self.checks = [check for check in self.checks if check.name.startswith(only)]
 
+    def try_workers(self, *, keep: bool) -> None:
+        """Start one, and one of a control of its own: what does not start would be vacuous in each check.
+
+        With ``keep`` the first check finds it there. Raises WorkerDidNotStart.
+        """
+        self._guarded.workers(1)
+        if not keep:
+            self._guarded.stop_workers()
+        mode = control_mode(self.description, self.guard)
+        if mode is not None and self.description.control.deliver is not None:
+            bench = self._make(mode)
+            bench.workers(1)
+            bench.stop_workers()
+
+    @cached_property
+    def _guarded(self) -> Bench:
+        return self._make(Mode("guarded"))
+
     def expectations(self) -> list[Expected]:
         """What each check must come to."""
         return [self._expected(check) for check in self.checks if check.skipped is None]
@@ -59,7 +78,7 @@ class Version:
         todo = [check for check in self.checks if check.skipped is None]
         evidence: dict[str, Evidence] = {}
         took: dict[str, float] = {}
-        bench = self._make(Mode("guarded"))
+        bench = self._guarded
         for check in todo:
             clock = time.monotonic()
             evidence[check.name] = self._try(bench, check, self._expected(check), tell)

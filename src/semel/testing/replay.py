@@ -64,6 +64,8 @@ class Runs:
     rounds: int | None = None
     """Of the command line: it goes before the test's own."""
     done: dict[str, Ran] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """Errors that a test of this process has shown."""
 
     def once(self, wanted: Wanted) -> Ran:
         """The run; done here, unless it was done here or in another process, which is waited for."""
@@ -93,6 +95,13 @@ class Runs:
         page = self.pages / f"{run.name}-{run.began:%Y%m%dT%H%M%S.%fZ}.html"
         page.write_text(as_html(run), "utf-8")
         return run, page
+
+    def tell(self, ran: Ran) -> str:
+        """Why there was no run: in full by the first test that asks, in a line by the others."""
+        if ran.error in self.told:
+            return f"The replay could not be done: {ran.error.splitlines()[0]} (said in full by the first of its tests)"
+        self.told.add(ran.error)
+        return ran.error
 
     def _try(self, wanted: Wanted) -> Ran:
         try:
@@ -137,7 +146,7 @@ def replay_tests(
     def test_replay(check: str, semel_replays: Runs) -> None:
         ran = semel_replays.once(wanted)
         if ran.run is None:
-            pytest.fail(ran.error, pytrace=False)
+            pytest.fail(semel_replays.tell(ran), pytrace=False)
         _judge(check, ran.run, ran.page)
 
     return test_replay

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -66,6 +67,9 @@ async def _awaited(result: Any) -> Any:
 
 
 def _command(template: list[str], reporter: Reporter) -> Call:
+    if "{" not in template[0] and shutil.which(template[0]) is None:
+        sys.exit(f"there is no program {template[0]}")
+
     def call(delivery: str, message: dict[str, Any]) -> None:
         text = json.dumps(message)
         values = {**message, "message": text}
