@@ -286,6 +286,22 @@ class NotStaging(SemelError):
     code = "not-staging"
 
 
+class TableLeftAside(SemelError):
+    """A replay could not put a guard's table back under its name; it is there under another one, with all its rows."""
+
+    code = "table-left-aside"
+
+    def __init__(self, table: str, kept: str, why: str, by_hand: Sequence[str]) -> None:
+        shown = "; ".join(by_hand)
+        super().__init__(
+            f"The table {table} could not be put back: {why.rstrip('.')}.",
+            holds=f"It is kept as {kept}, with all its rows; what is called {table} now is not it.",
+            remedy=f"The next replay on it tries again first. By hand: {shown}"
+            if by_hand
+            else f"Look at both, move aside the one that is not to stay, and call {kept} {table} again.",
+        )
+
+
 class QueryRefused(SemelError):
     """A database refused to read somebody's table: no such table or column, no permission, a view that writes."""
 

@@ -119,8 +119,8 @@ def test_few_equal_gaps_are_no_time_out() -> None:
 def test_equal_gaps_are_a_time_out_from_a_twentieth_of_all_gaps_on() -> None:
     """Among thousands some are equal somewhere, and nobody has to look for what so few have in common."""
     equal, others = [3_600_000.0] * 10, [50.0] * 190
-    assert [peak.about_ms for peak in find_peaks(grouped(equal + others))] == [HOUR]
-    assert find_peaks(grouped(equal + [*others, 50.0])) == []
+    assert [peak.about_ms for peak in find_peaks(grouped([*equal, *others]))] == [HOUR]
+    assert find_peaks(grouped([*equal, *others, 50.0])) == []
 
 
 def test_every_gap_is_in_one_bar() -> None:

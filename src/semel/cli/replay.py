@@ -133,7 +133,7 @@ def _replay(read: Description, options: Options, name: str, *, quiet: bool) -> R
     from semel.errors import NotStaging
     from semel.replay.running import replay
 
-    with _code_explained(), _ending_at_sigterm(), named_progress_bar(quiet=quiet) as advance:
+    with _code_explained(), _ending_by_signal(), named_progress_bar(quiet=quiet) as advance:
         try:
             return replay(read, options, progress=_advancing(advance))
         except NotStaging as error:
@@ -165,17 +165,19 @@ def _code_explained() -> Iterator[None]:
 
 
 @contextmanager
-def _ending_at_sigterm() -> Iterator[None]:
-    """End as by Ctrl-C, so that workers end, tables come back and folders go."""
+def _ending_by_signal() -> Iterator[None]:
+    """End as by Ctrl-C at SIGTERM, and when the terminal closes, so that workers end, tables come back and folders go."""
 
-    def end(*_: object) -> NoReturn:
-        raise typer.Exit(128 + signal.SIGTERM)
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)  # nothing that takes an exception of a check for its verdict stops it
 
-    before = signal.signal(signal.SIGTERM, end)
+    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _report(found: Run, *, html: Path | None, junit: Path | None, as_json: str | None) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,6 +12,7 @@ from semel.replay.judging import judge
 from semel.replay.results import CheckResult, Evidence, Expected, Verdict
 from semel.store.constraints import Constraints
 
+_log = logging.getLogger("semel.replay")
 CONSTRAINT_CHECKS: Final = ("constraint", "without-constraint")
 """Their names; the second needs the first."""
 _THERE = "The table that the guard writes to has a unique constraint over the operation's key."
@@ -24,7 +26,8 @@ def bring_back(guard: NoGuard | SemelGuard) -> None:
         return
     constraints = Constraints(guard.database, guard.table)
     try:
-        constraints.bring_back()
+        if constraints.bring_back(guard.columns):
+            _log.warning("%s is back: a replay that was killed had put it aside.", guard.table)
     finally:
         constraints.close()
 
