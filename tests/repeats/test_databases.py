@@ -16,7 +16,10 @@ import pytest
 from tests.guard.mariadb import connect_to
 from tests.repeats.conftest import DATABASES, Command, Delivery, execute, expected, make_history
 
+from semel.core.zones import UTC_ZONE
 from semel.errors import ConfigurationError
+from semel.store.past.finding import count
+from semel.store.past.reading import open_reader
 from semel.store.past.writing import HistoryTable, quote, split_name
 
 COLUMNS = ("-r", "order", "-r", "tenant", "-t", "at")
@@ -192,6 +195,28 @@ def test_sqlite_is_opened_read_only(repeats: Command, make_table: MakeTable, tmp
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.parametrize("dialect", DATABASES)
+def test_all_statements_see_the_same_moment(make_table: MakeTable, dialect: str) -> None:
+    """What is written while it reads, by others, is in none of the seven answers."""
+    history = make_history(1, 30)
+    url = make_table(dialect, history)
+    if dialect == "sqlite":
+        execute(url, "PRAGMA journal_mode = WAL")  # else the writer would wait for the reader
+    table = HistoryTable(dialect, ("deliveries",), ("order", "tenant"), "at")
+    with open_reader(url, UTC_ZONE) as reader:
+        before = count(reader, table)
+        execute(
+            url, "INSERT INTO deliveries SELECT * FROM deliveries" if dialect == "sqlite" else MORE[dialect]
+        )
+        assert count(reader, table) == before
+    with open_reader(url, UTC_ZONE) as reader:
+        assert count(reader, table).rows == 2 * before.rows
+
+
+MORE = {
+    "postgresql": 'INSERT INTO deliveries ("order", tenant, at) SELECT "order", tenant, at FROM deliveries',
+    "mysql": "INSERT INTO deliveries (`order`, tenant, at) SELECT `order`, tenant, at FROM deliveries",
+}
 SLOW = {
     "postgresql": 'CREATE VIEW slow AS SELECT "order", tenant, at FROM deliveries, pg_sleep(60)',
     "mysql": "CREATE VIEW slow AS SELECT `order`, tenant, at FROM deliveries, (SELECT sleep(60)) AS s",
@@ -277,6 +302,19 @@ def test_the_printed_sql_is_a_script_for_the_databases_own_client(
     assert done.returncode == 0, done.stderr
     most = max(expected(history).items(), key=lambda item: (len(item[1]), -item[1][0]))
     assert re.search(rf"{most[0][0]}\W+{most[0][1]}\W+{len(most[1])}\W+{most[1][0]}", done.stdout)
+
+
+@pytest.mark.parametrize("dialect", DATABASES)
+def test_the_printed_sql_lets_nothing_be_written(
+    repeats: Command, make_table: MakeTable, dialect: str
+) -> None:
+    """What it begins with, on a plain connection, refuses what comes behind it."""
+    url = make_table(dialect, make_history(8, 30))
+    statements = repeats(url, "--table", "deliveries", *COLUMNS, "--sql").out.split(";\n")
+    first = next(place for place, each in enumerate(statements) if "SELECT" in each)
+    with pytest.raises(Exception, match=r"(?i)read.?only"):
+        run_statements(url, ";\n".join([*statements[:first], "DELETE FROM deliveries"]))
+    assert repeats(url, "--table", "deliveries", *COLUMNS).code == 1
 
 
 def run_statements(url: str, script: str) -> list[tuple[list[str], list[tuple[object, ...]]]]:

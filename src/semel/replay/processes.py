@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from semel.errors import WorkerDidNotStart
 
 Victim = Literal["child", "parent", "group"]
-_LOOK = 0.01
+PROC: Final = Path("/proc")
+_LOOK: Final = 0.01
 
 
 @dataclass
@@ -117,11 +118,12 @@ def descendants(pid: int) -> list[int]:
 
 
 def _all_processes() -> list[tuple[int, int]]:
-    if not Path("/proc/self/stat").exists():
-        shown = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=True)  # noqa: S607
-        return [(int(pid), int(parent)) for pid, parent in map(str.split, shown.stdout.splitlines())]
+    if not _has_proc():
+        return [
+            (int(pid), int(parent)) for pid, parent in map(str.split, _ps("-axo", "pid=,ppid=").splitlines())
+        ]
     found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208  # a glob looks at each, and one may be gone
+    for name in filter(str.isdigit, os.listdir(PROC)):  # noqa: PTH208  # a glob looks at each, and one may be gone
         after_name = _stat(int(name))
         if after_name:
             found.append((int(name), int(after_name[1])))
@@ -129,15 +131,26 @@ def _all_processes() -> list[tuple[int, int]]:
 
 
 def state_of(pid: int) -> str:
-    """The letter of a process's state, such as T for stopped; empty where it has ended, reaped or not."""
-    after_name = _stat(pid)
-    return after_name[0] if after_name and after_name[0] not in "ZX" else ""
+    """The letter of a process's state, such as T for stopped; empty where it has ended, reaped or not. As `descendants`."""
+    if pid <= 0:
+        return ""
+    told = _stat(pid) if _has_proc() else _ps("-o", "stat=", "-p", str(pid)).split()
+    return told[0][0] if told and told[0][0] not in "ZX" else ""
+
+
+def _has_proc() -> bool:
+    return (PROC / "self" / "stat").exists()
+
+
+def _ps(*words: str) -> str:
+    """What ``ps`` shows, for systems without ``/proc``; nothing where there is no such process."""
+    return subprocess.run(["ps", *words], capture_output=True, text=True, check=False).stdout  # noqa: S603, S607
 
 
 def _stat(pid: int) -> list[str]:
     """What ``/proc`` says of it behind its name; empty where there is no such process."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+        text = (PROC / str(pid) / "stat").read_text("utf-8", errors="replace")
     except OSError:
         return []
     return text.rpartition(")")[2].split()
