@@ -6,7 +6,7 @@ import threading
 import time
 
 from semel.replay.control import ControlRoom
-from semel.replay.events import Event, Point
+from semel.replay.events import Do, Event, Point
 
 
 def event(delivery: str) -> Event:
@@ -45,3 +45,15 @@ def test_a_send_that_ends_without_an_id_lets_go_of_who_waited() -> None:
     arriving.join(20)
 
     assert [each.operation for each in room.events()] == [7]
+
+
+def test_where_others_send_too_a_delivery_of_theirs_is_of_no_operation() -> None:
+    room = ControlRoom(shared=True)
+    room.expect(7)
+    room.know("ours", 7)
+    room.hold(7, Point.BEGIN)
+    assert room.arrive(event("theirs")) is Do.GO, "it is not held, or killed, in the place of ours"
+    room.release(7, Point.BEGIN)
+    room.arrive(event("ours"))
+    room.arrive(event(""))
+    assert [each.operation for each in room.events()] == [None, 7, 7]

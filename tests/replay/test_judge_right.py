@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from tests.guard.stored import Stored
 from tests.replay.judging import describe, run_replay
@@ -85,6 +88,40 @@ def test_a_job_of_semels_queue_holds(only: tuple[str, ...], folder: Path, databa
         } <= seen.holds
     else:
         assert {"redo", "late-completion", "paused-past-lease", "without-constraint"} <= seen.holds
+
+
+def test_messages_of_others_count_for_nothing(folder: Path, database_url: str) -> None:
+    """With --shared, while others enqueue jobs of the same kind all the time."""
+    description = describe(
+        "queue_app:charge",
+        deliver=SemelJob(app="queue_app:app", kind="charge"),
+        environment={"SEMEL_DATABASE_URL": database_url},
+        guard=GuardPlace(operation="queue_app:charge", database=database_url),
+        patience="40 s",
+    )
+    over = threading.Event()
+
+    def enqueue_others() -> None:
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            for number in itertools.count(1):
+                connection.execute(
+                    "INSERT INTO semel.jobs (kind, payload) VALUES ('charge', %s)",
+                    (f'{{"order_id": {number}}}',),
+                )
+                if over.wait(0.1):
+                    return
+
+    others = threading.Thread(target=enqueue_others)
+    others.start()
+    try:
+        seen = run_replay(folder, description, only=("three", "killed-on-return-child", "redo"), shared=True)
+    finally:
+        over.set()
+        others.join(20)
+
+    assert seen.holds == {"three-deliveries", "killed-on-return-child", "redo"}, seen.told()
+    assert [sum(check.evidence.effects) for check in seen.code.checks] == [1, 1, 1]
+    assert len(seen.received) > 20, "others were served meanwhile"
 
 
 @pytest.mark.parametrize("right", RIGHT, ids=str)

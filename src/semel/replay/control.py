@@ -37,9 +37,13 @@ class _Gate:
 
 
 class ControlRoom:
-    """What arrived, and what is to be done with what arrives. Thread-safe."""
+    """What arrived, and what is to be done with what arrives. Thread-safe.
 
-    def __init__(self) -> None:
+    Where others send too (``shared``), what comes under an id that no send told is theirs: of no operation.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self._shared = shared
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._numbers: dict[str, int] = {}
@@ -163,14 +167,14 @@ class ControlRoom:
             self._gates[operation, point] = gate
 
     def _operation_of(self, event: Event) -> int | None:
-        """The condition is held. An id that is told by no send is somebody else's: of a message that a redo sent."""
+        """The condition is held. An id that no send told is of a message that the job itself or a redo sent, or others'."""
         if event.operation is not None:
             return event.operation
         if not event.delivery:
             return self._alone
         while event.delivery not in self._numbers and self._open and self._sending:
             self._changed.wait(0.1)
-        return self._numbers.get(event.delivery, self._alone)
+        return self._numbers.get(event.delivery, None if self._shared else self._alone)
 
     def _taken(self, key: Key) -> _Gate | None:
         """The gate that this arrival goes through; a held one stays until it is released."""
@@ -214,9 +218,9 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 @contextmanager
-def open_room(socket: Path) -> Iterator[ControlRoom]:
+def open_room(socket: Path, *, shared: bool = False) -> Iterator[ControlRoom]:
     """A control room that workers reach at this path (under 100 bytes: a limit of Unix sockets)."""
-    room = ControlRoom()
+    room = ControlRoom(shared=shared)
     with _Server(str(socket), _Handler) as server:
         server.room = room  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

@@ -45,7 +45,7 @@ def open_version(
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         short = stack.enter_context(own_folder(SHORT))
-        room = stack.enter_context(open_room(short / "room"))
+        room = stack.enter_context(open_room(short / "room", shared=options.shared))
         ground = stack.enter_context(open_ground(description, code, logs, short, newest=newest))
         require_staging(project_of(Path.cwd()), ground.targets)
         turns.take(shared_of(ground.targets))
