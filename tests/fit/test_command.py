@@ -22,6 +22,20 @@ once = semel.Once("shop.db")
 @once.operation("charge", key="order_id", effect=semel.ProviderKey(valid_for="2 h", then=semel.Lookup(print, settle="1 min")))
 def charge(op, order_id: int): ...
 
+@once.operation("mail", key="order_id", effect=semel.AcceptDuplicate())
+def mail(op, order_id: int): ...
+
+@once.operation("news", key="order_id", effect=semel.AcceptMiss())
+def news(op, order_id: int): ...
+
+@once.operation("held", key="order_id", effect=semel.Hold())
+def held(op, order_id: int): ...
+
+@semel.Once("shop.db", secret=semel.Secret(b"0123456789abcdef")).operation(
+    "text", key="order_id", effect=semel.Lookup(print, settle="2 min"), longest_run="3 min", lease="9 min"
+)
+def text(op, order_id: int): ...
+
 @once.operation("rows", key="order_id", effect=semel.Row())
 def rows(op, order_id: int): ...
 """
@@ -54,6 +68,7 @@ def test_answers_from_a_file(name: str) -> None:
     assert code == 0
     assert out.startswith("It fits, with the policy provider_key.")
     assert '@once.operation("charge-order", key="…", effect=semel.ProviderKey(valid_for="24 h"' in out
+    assert "- A message can come 14 days later, the provider keeps its key for 1 day" in out
 
 
 def test_what_is_not_answered_is_named_as_the_file_has_it() -> None:
@@ -117,6 +132,52 @@ def test_what_the_code_says_is_filled_in() -> None:
     asked = {name: answer for name, answer in expected.items() if name in found}
     assert asked.keys() >= {"job", "database", "policy", "longest_run"}
     assert {name: found[name] for name in asked} == asked
+
+
+DECLARED = {
+    "charge": {
+        "provider_key": "yes",
+        "provider_window": "2 h",
+        "lookup": "yes",
+        "lookup_settle": "1 min",
+        "policy": "provider_key",
+    },
+    "mail": {"duplicate_ok": "yes", "policy": "accept_duplicate"},
+    "news": {"miss_ok": "yes", "policy": "accept_miss"},
+    "held": {},
+    "text": {
+        "lookup": "yes",
+        "lookup_settle": "2 min",
+        "policy": "lookup",
+        "personal": "yes",
+        "longest_run": "3 min",
+    },
+    "rows": {"effect": "rows", "policy": "row"},
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_answer_that_the_code_gives(name: str) -> None:
+    assert call("--job", f"fit_shop:{name}", "--write-answers", "a.json")[0] == 0
+    found = {key: answer for key, answer in read_answers(Path("a.json")).items() if answer != UNKNOWN}
+    expected = {"job": name, "key_plain": "yes", "database": "sqlite", "longest_run": "1 min"}
+    assert found == expected | DECLARED[name]
+
+
+def test_a_files_answer_goes_before_what_the_code_says() -> None:
+    """Whether what is declared is true, people know."""
+    code, out, _ = call(
+        "--job", "fit_shop:charge", "--answers", store("a.json", provider_window="3 min"), "--json"
+    )
+    found = json.loads(out)
+    assert (code, found["answers"]["provider_window"], found["answers"]["database"]) == (
+        0,
+        "3 min",
+        "postgresql",
+    )
+    Path("some.json").write_text('{"identifier": "stable"}')
+    found = json.loads(call("--job", "fit_shop:charge", "--answers", "some.json", "--json")[1])
+    assert found["answers"]["provider_window"] == "2 h", "what the file leaves out"
 
 
 def test_the_template_asks_everything_and_is_read_back() -> None:

@@ -197,6 +197,12 @@ def test_the_suggestion_is_right_for_every_combination() -> None:
     assert seen.keys() == {*POLICIES, None}
 
 
+def test_a_look_up_whose_answer_may_come_too_early_is_no_policy() -> None:
+    answers = settle_unknown(FITS | {"lookup_settle": UNKNOWN})
+    assert possible(answers) == ("provider_key", "hold")
+    assert possible(answers | {"person": "no"}) == (), "nothing decides when the key is forgotten"
+
+
 def test_it_fits_exactly_where_the_chosen_policy_holds() -> None:
     fitting = 0
     for answers in combinations():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any
 
@@ -12,11 +12,14 @@ import pytest
 from tests.docs.pages import ROOT
 
 import semel
+from semel.core.durations import describe
 from semel.core.effects import promise
+from semel.core.measured import Runs
 from semel.errors import ConfigurationError, PayloadUnreadable
 from semel.note.crashes import NO, crash_points
 from semel.note.html import to_html
 from semel.note.markdown import to_markdown
+from semel.note.measured import Measurement
 from semel.note.origin import Origin, read_origin
 from semel.note.page import Items, Page, Section, Table, code
 from semel.note.retention import propose
@@ -149,11 +152,23 @@ def test_what_is_not_guarded_is_refused(shop: ModuleType) -> None:
 
 
 OUTSIDE = {
-    "hold": (semel.Hold(), ("held", "not unless", "until the person", "a person")),
-    "provider key": (semel.ProviderKey(valid_for="2 h"), ("same reference", "2 h", "no", "provider")),
+    "hold": (semel.Hold(), ("held: no delivery acts any more", "not unless", "until the person", "a person")),
+    "provider key": (
+        semel.ProviderKey(valid_for="2 h"),
+        (
+            "within 2 h of the first use it is sent again with the same reference; after that it is held",
+            "not while the provider keeps the key (2 h)",
+            "no",
+            "after that a person",
+        ),
+    ),
+    "provider key, then a look-up": (
+        semel.ProviderKey(valid_for="2 h", then=semel.Lookup(print, settle="30 s")),
+        ("after that the look-up is asked", "2 h", "no", "after that the look-up"),
+    ),
     "lookup": (
-        semel.Lookup(print, settle="30 s"),
-        ("asked by reference", "wrongly after 30 s", "no", "look-up"),
+        semel.Lookup(print, settle="30 s", looks=7),
+        ("asked again (7 times at most)", "wrongly after 30 s", "no", "look-up"),
     ),
     "duplicate": (semel.AcceptDuplicate(extra=2), ("at most 2 more", "yes, at most 3", "no", "this policy")),
     "miss": (semel.AcceptMiss(), ("completed as missed", "no", "yes", "this policy")),
@@ -166,6 +181,9 @@ def test_each_crash_point_of_an_outside_effect(name: str) -> None:
     before, claimed, inside, done, after = crash_points(effect, explicit=True)
     assert [before.twice, claimed.twice, after.twice] == [NO, NO, NO]
     assert "op.acting()" in claimed.point
+    assert before.leads_to == "nothing is stored; the next delivery acts"
+    assert "the next delivery acts: nothing can have happened" in claimed.leads_to
+    assert "each further delivery is a repeat" in after.leads_to
     shown = (inside.leads_to, inside.twice, inside.missing, inside.decides)
     assert [word for word, cell in zip(words, shown, strict=True) if word not in cell] == []
     assert inside.leads_to == done.leads_to
@@ -187,6 +205,98 @@ def test_the_crash_points_of_a_row() -> None:
     assert {point.twice for point in points} == {NO}
     assert "rolled" in points[1].leads_to
     assert "held" in points[2].leads_to
+
+
+def test_the_points_are_those_of_the_declaration(shop: ModuleType) -> None:
+    """`mail` acts from the start, `charge_order` says where; `rows` is one commit."""
+    assert "anywhere until the end of the function" in section(text_of(shop, "mail"), "Effect and policy")
+    assert "before op.acting()" in section(text_of(shop, "charge_order"), "Effect and policy")
+    assert "before the commit" in section(text_of(shop, "rows"), "Effect and policy")
+
+
+LEASES = {
+    "charge_order": "A claim holds for 1 min, on the database's clock; extended while the function runs, up to its longest "
+    "run of 5 min",
+    "mail": "A claim holds for 2 min, on the database's clock; not extended; it has to cover the declared "
+    "longest run of 2 min",
+    "rows": "it holds as long as that is open, and no lease counts",
+}
+
+
+@pytest.mark.parametrize("name", LEASES)
+def test_the_lease_is_the_declared_one(shop: ModuleType, name: str) -> None:
+    assert LEASES[name] in section(text_of(shop, name), "Lease")
+
+
+def runs(longest: timedelta) -> Runs:
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    return Runs(
+        job_type="x", count=100, p99=longest / 2, longest=longest, first=first, last=first + DAY, past_lease=3,
+        longest_past_lease=longest,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "longest", "said"),
+    [
+        ("charge_order", timedelta(minutes=5), "5 min; covered: a claim holds for 5 min"),
+        ("charge_order", timedelta(minutes=6), "6 min; NOT covered: a claim holds for 5 min only"),
+        ("mail", timedelta(minutes=2), "2 min; covered: a claim holds for 2 min"),
+        ("mail", timedelta(minutes=3), "3 min; NOT covered: a claim holds for 2 min only"),
+        ("rows", timedelta(days=1), "1 day; no lease counts"),
+    ],
+)
+def test_beside_the_lease_stands_the_longest_run(
+    shop: ModuleType, name: str, longest: timedelta, said: str
+) -> None:
+    measured = Measurement(runs=runs(longest), asked=True)
+    written = section(
+        to_markdown(write_note(Origin(target=f"shop:{name}"), getattr(shop, name), measured)), "Lease"
+    )
+    assert f"| the longest | {said} |" in written
+    assert f"| 99 of 100 took at most | {describe(longest / 2)} |" in written
+    assert "| runs | 100 |" in written
+    assert "| completed after their lease had ended | 3 |" in written
+
+
+DECLARED = """
+import semel
+once = semel.Once("shop.db")
+
+@once.operation("few", key="n", max_unsure=2, max_takeovers=9, store_result=False, keep="30 days")
+def few(op: semel.Operation, n: int) -> None: ...
+"""
+
+
+def test_limits_and_what_is_stored_are_the_declared_ones(make_module: Callable[[str], ModuleType]) -> None:
+    shop = make_module(DECLARED)
+    text = text_of(shop, "few")
+    assert "Held after 2 attempts that nobody can tell about, or 9 takeovers" in text
+    assert "none is stored, so it returns nothing" in section(text, "What counts as a repeat")
+    assert "kept now: 30 days after completion" in section(text, "Retention")
+
+
+def test_a_key_is_told_as_it_is_made(shop: ModuleType) -> None:
+    assert "The key is computed by a function of `customer`, `day`." in text_of(shop, "mail")
+    assert "The key is made of `order_id`." in text_of(shop, "charge_order")
+
+
+def test_retention_is_proposed_from_the_latest_redelivery_and_nothing_is_deleted(shop: ModuleType) -> None:
+    told = section(text_of(shop, "mail", longest_redelivery="100 days"), "Retention")
+    assert "kept now: 90 days" in told
+    assert "told by --longest-redelivery: 100 days" in told
+    assert (
+        "proposed: 102 days (the latest redelivery that is known, the lease and a day); what is kept now does not"
+        in told
+    )
+    assert "this note deletes nothing" in told
+    assert "keep them for 102 days" in section(text_of(shop, "mail", longest_redelivery="100 days"), "Risks")
+    assert "until 102 days have passed" in text_of(shop, "mail", longest_redelivery="100 days")
+    known = text_of(shop, "charge_order")
+    assert "proposed: at least 32 days" in known
+    assert "what is kept now covers it, as far as it is known" in known
+    assert "until 90 days have passed" in section(known, "How to revert"), "what is not known may come later"
+    assert "proposed: nothing" in section(text_of(shop, "rows"), "Retention")
 
 
 def test_retention_is_longer_than_the_latest_redelivery() -> None:
