@@ -238,6 +238,13 @@ def test_what_holds_although_it_fits(name: str) -> None:
     assert any(words in caution for caution in verdict.cautions)
 
 
+def test_a_key_with_personal_data_is_declared_with_a_secret() -> None:
+    assert judge(FITS).lines[0] == 'once = semel.Once("postgresql://…")'
+    for answer in ("yes", UNKNOWN):
+        personal = judge(FITS | {"personal": answer, "database": "mysql"})
+        assert personal.lines[0] == 'once = semel.Once("mysql://…", secret=semel.Secret(…))'
+
+
 def test_records_outlive_the_latest_redelivery() -> None:
     assert "keep=" not in judge(FITS).lines[1]
     assert 'keep="202 days"' in judge(FITS | {"longest_redelivery": "201 days"}).lines[1]
