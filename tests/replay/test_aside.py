@@ -26,6 +26,20 @@ pytestmark = pytest.mark.timeout(600)
 COLUMNS = ("scope", "job_type", "key")
 
 
+def heard() -> None:
+    """What runs in the background of a shell, or by nohup, has these ignored, and so has what it starts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt here, however the tests were started."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @dataclass
 class Guarded:
     """A database with the guard's table, and one record in it."""
@@ -77,7 +91,9 @@ def guarded(request: pytest.FixtureRequest, make_database: Callable[[str], Any])
 def interrupted(folder: Path, guarded: Guarded, number: signal.Signals) -> int:
     """The exit code of a replay that gets this signal while the table is aside."""
     command = [sys.executable, str(JOBS / "killed_replay.py"), "constraint"]
-    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "TARGET": guarded.target})
+    process = subprocess.Popen(
+        command, cwd=folder, env={**os.environ, "TARGET": guarded.target}, preexec_fn=heard
+    )
     try:
         until(guarded.is_aside, "the table is put aside")
         process.send_signal(number)
@@ -106,7 +122,7 @@ def test_after_a_kill_the_next_replay_puts_it_back_first(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_the_command_puts_it_back_whatever_asks_it_to_end(project: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "semel", "replay", "charge.toml", "--only", "constraint"]
-    process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     with closing(sqlite3.connect(project / "guard.db")) as connection:
 
         def names() -> set[str]:
@@ -131,6 +147,7 @@ def constraints(guarded: Guarded) -> Iterator[Constraints]:
     opened.close()
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("where", ["_rename", "_ask"])
 def test_ctrl_c_on_the_way_there_puts_it_back(
     where: str, guarded: Guarded, constraints: Constraints, monkeypatch: pytest.MonkeyPatch
@@ -153,6 +170,7 @@ def test_ctrl_c_on_the_way_there_puts_it_back(
     assert guarded.is_as_before()
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_on_the_way_back_waits_until_it_is_back(
     guarded: Guarded, constraints: Constraints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +186,7 @@ def test_ctrl_c_on_the_way_back_waits_until_it_is_back(
     assert guarded.is_as_before()
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_who_insists_is_told_what_is_left_and_how_it_is_put_back(
     guarded: Guarded, constraints: Constraints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
