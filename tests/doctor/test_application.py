@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -237,12 +238,26 @@ def test_everything_at_once_is_one_report(folder: Path, database_url: str) -> No
     } <= found
     severities = [each["severity"] for each in report["findings"]]
     assert severities == sorted(severities, key=["error", "warning", "note"].index)
-    assert call(*words)[1].count(" [") == len(report["findings"])
+    shown = call(*words)[1]
+    assert shown.count(" [") == len(report["findings"])
+    for each in report["findings"]:
+        assert f"[{each['code']}]\n  {each['happened']}\n  {each['mend']}\n" in shown
 
 
 def test_a_password_is_not_shown(folder: Path) -> None:
     _, out, err = call("--database", "postgresql://me:secret@127.0.0.1:1/nothing")
     assert "secret" not in out + err
+
+
+def test_a_password_is_not_in_the_report_either(folder: Path, database_url: str) -> None:
+    parts = urlsplit(database_url)
+    user, _, host = parts.netloc.rpartition("@")
+    given = parts._replace(netloc=f"{user.partition(':')[0] or 'postgres'}:hunter2@{host}").geturl()
+    code, out, err = call("--database", given, "--fail-on", "never")
+    assert code == 0, err
+    assert f"Looked at: database postgresql://{host}{parts.path}. " in out
+    assert "hunter2" not in out + err
+    assert "hunter2" not in call("--database", given, "--json")[1]
 
 
 def test_what_is_severe_enough_to_fail(folder: Path, database_url: str) -> None:
