@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -397,3 +399,72 @@ def test_decoding_is_fast() -> None:
     payload = b'{"number":3,"text":"hello"}'
     best = min(repeat(lambda: signature.decode(payload), number=1_000, repeat=7)) / 1_000
     assert best < 10e-6
+
+
+def scalar_call(first: int, second: str, third: bool | None = None, fourth=None, fifth: int | float = 0): ...  # type: ignore[no-untyped-def]
+
+
+NUMBERS = [0, True, -(2**63), 2**64, 10**30, 10**4_000, 10**4_216, 10**5_000]
+TEXTS = ["", "a\0b", "\ud800", "\\u0000", '\n\t\\"', "naïve 😀", "x" * 4_500, "x" * 6_000]
+ODD = (*NUMBERS, *TEXTS, None, False, 0.5, math.nan, Colour.RED, date(2026, 1, 2))
+
+
+def outcome(signature: Signature, args: Any, kwargs: Any) -> bytes | tuple[type[Exception], str]:
+    try:
+        return signature.encode(args, kwargs, limit=5_000)
+    except ArgumentError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_a_call_whose_types_show_that_it_fits_is_stored_as_any_other(count: int) -> None:
+    """What is not looked at value by value is refused, and encoded, exactly as what is."""
+    quick = Signature.of(scalar_call)
+    slow = replace(quick, scalars=frozenset(), named=())
+    usual = (1, "x", None, 2, 0.5)[:count]
+    for place, value in itertools.product(range(count), ODD):
+        args = (*usual[:place], value, *usual[place + 1 :])
+        assert outcome(quick, args, {}) == outcome(slow, args, {})
+        kwargs = dict(zip(quick.positional, args, strict=False))
+        assert outcome(quick, (), kwargs) == outcome(slow, (), kwargs)
+        others = {"fifth": 1}, {"other": 1}, dict(reversed(kwargs.items()))
+        for other in others:
+            assert outcome(quick, args, other) == outcome(slow, args, other)
+            assert outcome(quick, (), other) == outcome(slow, (), other)
+    assert outcome(quick, usual, {}) == outcome(slow, usual, {})
+    assert outcome(quick, (), {"first": 1, "other": "x"}) == outcome(slow, (), {"first": 1, "other": "x"})
+
+
+def test_text_over_the_limit_is_refused() -> None:
+    with pytest.raises(ArgumentsTooLarge, match="'first'"):
+        Signature.of(spread).encode(("x" * 100,), limit=100)
+
+
+@given(st.integers(), st.text())
+def test_any_number_and_text_that_fit_come_back(number: int, text: str) -> None:
+    signature = Signature.of(scalar_call)
+    encoded = outcome(signature, (number, text), {})
+    assert encoded == outcome(replace(signature, scalars=frozenset()), (number, text), {})
+    if isinstance(encoded, bytes):
+        assert signature.decode(encoded)[0][:2] == (number, text)
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (lambda: None, {()}),
+        (handler, {(int,), (int, str)}),
+        (spread, {(str,)}),
+        (lambda one, *, two: None, set()),
+    ],
+)
+def test_which_calls_are_known_to_fit(function: Callable[..., Any], calls: set[Any]) -> None:
+    assert Signature.of(function).scalars == calls
+
+
+def test_a_handler_of_many_parameters_does_not_list_every_call() -> None:
+    def wide(a=1, b=1, c=1, d=1, e=1, f=1, g=1, h=1): ...  # type: ignore[no-untyped-def]
+
+    signature = Signature.of(wide)
+    assert len(signature.scalars) < 1_000
+    assert json.loads(signature.encode((None,) * 8)) == dict.fromkeys("abcdefgh")

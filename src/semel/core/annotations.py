@@ -14,6 +14,7 @@ import msgspec
 from semel.errors import ConfigurationError
 
 _NO_KEYS = (float, complex, bytes, bytearray, list, tuple, dict, set, frozenset)
+_SCALARS = (int, str, bool, types.NoneType)
 _Aware = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
@@ -86,6 +87,16 @@ def unsupported(annotation: Any) -> str:
 def is_plain(annotation: Any) -> bool:
     """Whether the type says nothing, as ``Any``, ``list`` and ``dict[str, Any]`` do."""
     return _says_nothing(msgspec.inspect.type_info(annotation))
+
+
+def find_scalars(annotation: Any) -> tuple[type, ...]:
+    """The types among int, str, bool and None whose every value fits; ``annotation`` is a resolved one."""
+    if annotation is Any:
+        return _SCALARS
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(each for each in _SCALARS if each in get_args(annotation))
+    annotation = types.NoneType if annotation is None else annotation
+    return (annotation,) if annotation in _SCALARS else ()
 
 
 def _says_nothing(info: Any) -> bool:

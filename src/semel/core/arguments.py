@@ -8,6 +8,7 @@ does not notice, an untyped one then gets an int.
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from semel.core.annotations import is_plain, resolve, unsupported
+from semel.core.annotations import find_scalars, is_plain, resolve, unsupported
 from semel.errors import ArgumentError, ArgumentsTooLarge, ConfigurationError, PayloadUnreadable
 
 DEFAULT_LIMIT: Final = 64 * 1024
@@ -29,6 +30,12 @@ _LARGEST_INTEGER_BITS: Final = 14_000  # below the 4,300 digits that Python turn
 _DEEPEST: Final = 100
 """Levels of lists and dictionaries: far from the stack limits of Python and PostgreSQL."""
 
+_SHORT: Final = 4_000
+"""Bytes of a payload in which no integer is too long to be stored."""
+_MOST_CALLS: Final = 256
+"""Combinations of types that one handler's scalars are looked up in."""
+
+_ENCODER: Final = msgspec.json.Encoder()
 _KEPT: Final = (datetime, date, time, timedelta, Decimal, UUID, bytes)
 _PATH: Final = re.compile(r" - at `\$\.([^.\[`]+)")
 _FIELD: Final = re.compile(r"(?:required|unknown) field `([^`]*)`$")
@@ -50,8 +57,12 @@ class Signature:
     required: frozenset[str]
     by_name: frozenset[str]
     """Parameters that a caller may pass by name."""
+    named: tuple[str, ...]
+    """`positional`, where a call that names them all in this order can be one of `scalars`."""
     plain: frozenset[str]
     """Parameters without a type: they take only what JSON carries as it is."""
+    scalars: frozenset[tuple[type, ...]]
+    """The types of the calls by position whose values fit for sure: nothing but int, str, bool and None."""
     decoder: msgspec.json.Decoder[msgspec.Struct]
 
     @classmethod
@@ -68,15 +79,20 @@ class Signature:
             (key for key, kind in kinds.items() if kind is inspect.Parameter.VAR_POSITIONAL), None
         )
         types = {each.name: _field_type(function, name, each) for each in parameters}
+        positional = tuple(key for key, kind in kinds.items() if kind in _POSITIONAL)
+        by_name = frozenset(key for key, kind in kinds.items() if kind in _BY_NAME)
+        scalars = _scalars(parameters, types)
         return cls(
             name=name,
-            positional=tuple(key for key, kind in kinds.items() if kind in _POSITIONAL),
+            scalars=scalars,
+            positional=positional,
+            named=positional if scalars and set(positional) <= by_name else (),
             keyword=tuple(key for key, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY),
             variadic=variadic,
             required=frozenset(
                 each.name for each in parameters if each.default is each.empty and each.name != variadic
             ),
-            by_name=frozenset(key for key, kind in kinds.items() if kind in _BY_NAME),
+            by_name=by_name,
             plain=frozenset(key for key, annotation in types.items() if is_plain(annotation)),
             decoder=_decoder(parameters, types),
         )
@@ -89,26 +105,10 @@ class Signature:
         limit: int = DEFAULT_LIMIT,
     ) -> bytes:
         """The payload, a JSON object of at most ``limit`` bytes, without what is left to its default."""
-        values = self._bind(args, kwargs or {})
-        tree = {name: self._builtins(name, value) for name, value in values.items()}
-        payload = msgspec.json.encode(tree)
-        if len(payload) > limit:
-            sizes = {name: len(msgspec.json.encode(value)) for name, value in tree.items()}
-            largest = max(sizes, key=lambda name: sizes[name], default=None)
-            raise ArgumentsTooLarge(
-                f"The arguments of {self.name} take {len(payload):,} bytes, over the limit of {limit:,}; "
-                f"the largest is {largest!r} with {sizes.get(largest or '', 0):,}.",
-                argument=largest,
-                remedy="Store the data and pass its id.",
-            )
-        try:
-            self.decoder.decode(payload)
-        except msgspec.DecodeError as error:
-            argument, problem = _explain(error)
-            raise ArgumentError(
-                f"Argument {argument!r} of {self.name} does not fit: {problem}.", argument=argument
-            ) from None
-        return payload
+        payload = self._encode_scalars(args, kwargs)
+        if payload is not None and len(payload) <= limit:
+            return payload
+        return self._encode_checked(args, kwargs or {}, limit)
 
     def decode(self, payload: bytes | str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments to call the handler with; those that the payload leaves out have their defaults."""
@@ -127,6 +127,48 @@ class Signature:
         count = len(self.positional)
         keywords = dict(zip(self.keyword, values[count:], strict=False))
         return values[:count] + (tuple(values[-1]) if self.variadic else ()), keywords
+
+    def _encode_scalars(self, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> bytes | None:
+        """The payload where the types alone show that it fits; None where the values have to be looked at."""
+        if not kwargs:
+            types = tuple(map(type, args))
+            values: Mapping[str, Any] = dict(zip(self.positional, args, strict=False))
+        elif args or tuple(kwargs) != self.named:
+            return None
+        else:
+            types = tuple(map(type, kwargs.values()))
+            values = kwargs
+        if types not in self.scalars:
+            return None
+        try:
+            payload = _ENCODER.encode(values)
+        except (TypeError, ValueError):
+            return None
+        if b"\\u0000" in payload or (int in types and len(payload) > _SHORT):
+            return None
+        return payload
+
+    def _encode_checked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
+        values = self._bind(args, kwargs)
+        tree = {name: self._builtins(name, value) for name, value in values.items()}
+        payload = _ENCODER.encode(tree)
+        if len(payload) > limit:
+            sizes = {name: len(_ENCODER.encode(value)) for name, value in tree.items()}
+            largest = max(sizes, key=lambda name: sizes[name], default=None)
+            raise ArgumentsTooLarge(
+                f"The arguments of {self.name} take {len(payload):,} bytes, over the limit of {limit:,}; "
+                f"the largest is {largest!r} with {sizes.get(largest or '', 0):,}.",
+                argument=largest,
+                remedy="Store the data and pass its id.",
+            )
+        try:
+            self.decoder.decode(payload)
+        except msgspec.DecodeError as error:
+            argument, problem = _explain(error)
+            raise ArgumentError(
+                f"Argument {argument!r} of {self.name} does not fit: {problem}.", argument=argument
+            ) from None
+        return payload
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         values = dict(zip(self.positional, args, strict=False))
@@ -223,6 +265,19 @@ def _decoder(
         kw_only=True,
     )
     return msgspec.json.Decoder(struct)
+
+
+def _scalars(parameters: list[inspect.Parameter], types: Mapping[str, Any]) -> frozenset[tuple[type, ...]]:
+    if any(each.kind is each.KEYWORD_ONLY and each.default is each.empty for each in parameters):
+        return frozenset()
+    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    fitting = [find_scalars(types[each.name]) for each in positional]
+    calls: set[tuple[type, ...]] = set()
+    for count in range(sum(each.default is each.empty for each in positional), len(positional) + 1):
+        if math.prod(map(len, fitting[:count])) > _MOST_CALLS:
+            break
+        calls.update(itertools.product(*fitting[:count]))
+    return frozenset(calls)
 
 
 def _default(value: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -23,11 +24,14 @@ LONGEST_KEY = 512
 LONGEST_KEY_BYTES = 1_800
 """Of UTF-8. With a kind of at most 800 bytes the pair stays under the 2,704 that a btree entry can hold."""
 
+_CONTROL: Final = re.compile("[\0-\x1f\x7f-\x9f]")
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+
 
 def check_name(value: str, *, name: str) -> str:
     """``value`` itself, if it can be a kind or a queue; ``name`` is what the error calls it."""
     _check_text(value, name, LONGEST_NAME)
-    if any(unicodedata.category(character) == "Cc" for character in value):
+    if _CONTROL.search(value):
         raise ConfigurationError(f"{name} {value!r} has a control character.", remedy="Use printable text.")
     return value
 
@@ -91,13 +95,12 @@ class JobOptions:
         return None if self.unique_for is None else to_timedelta(self.unique_for, name="unique_for")
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(msgspec.Struct, frozen=True, gc=False):
     """A job to insert. ``payload`` is a JSON object, the arguments by name, from ``Signature.encode``."""
 
     kind: str
     payload: bytes
-    options: JobOptions = field(default_factory=JobOptions)
+    options: JobOptions = msgspec.field(default_factory=JobOptions)
 
     def __post_init__(self) -> None:
         check_name(self.kind, name="kind")
@@ -107,8 +110,7 @@ class NewJob:
             raise ConfigurationError(f"The payload of {self.kind} is not the bytes of a JSON object.")
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(msgspec.Struct, frozen=True, gc=False):
     """The answer to one enqueue: a new job, or (``created`` false) the one that has its unique key."""
 
     id: int
@@ -166,7 +168,9 @@ def _check_text(value: str, name: str, longest: int) -> None:
         raise ConfigurationError(f"{name} is empty.")
     if len(value) > longest:
         raise ConfigurationError(f"{name} has {len(value)} characters; at most {longest} are allowed.")
-    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+    if value.isascii() and "\0" not in value:
+        return
+    if _UNSTORABLE.search(value):
         raise ConfigurationError(
             f"{name} {value!r} has a NUL or a lone surrogate, which PostgreSQL cannot store."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from semel.core.arguments import Signature
 from semel.core.durations import Duration
@@ -18,6 +18,7 @@ from semel.store.pools import Database
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_NOTHING: Final = (None,) * 8
 
 RunIn: TypeAlias = Literal["auto", "process"]
 """Where a handler runs: the event loop for ``async def`` and a thread for ``def``, or a process of its
@@ -58,12 +59,14 @@ class Job(Generic[P, R]):
     relayed: bool = False
     """It is forwarded to another queue, and its function never runs here."""
     database: Database = field(repr=False)
+    _options: JobOptions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             object.__setattr__(self, name, getattr(self.function, name, None))
         check_name(self.kind, name="kind")
-        self.options()
+        options = JobOptions(queue=self.queue, priority=self.priority, max_attempts=self.max_attempts)
+        object.__setattr__(self, "_options", options)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.relayed:
@@ -84,11 +87,11 @@ class Job(Generic[P, R]):
 
         Raises ArgumentError (before the database is touched), DatabaseUnreachable, SchemaMismatch.
         """
-        return send_one(self.database, self._new(self.options(), args, kwargs), None)
+        return send_one(self.database, self._new(self._options, args, kwargs), None)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """`enqueue`, for asyncio."""
-        return await asend_one(self.database, self._new(self.options(), args, kwargs), None)
+        return await asend_one(self.database, self._new(self._options, args, kwargs), None)
 
     def enqueue_many(self, items: Iterable[Item]) -> list[Enqueued]:
         """Store many jobs, all or none, answered in the order of ``items``; thousands go in by COPY.
@@ -103,7 +106,7 @@ class Job(Generic[P, R]):
 
     def new(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job that is checked but not stored, for ``app.enqueue_many``."""
-        return self._new(self.options(), args, kwargs)
+        return self._new(self._options, args, kwargs)
 
     def using(
         self,
@@ -126,6 +129,9 @@ class Job(Generic[P, R]):
         ``unique_key`` lets one job of this kind in: until it is finished, and for at least ``unique_for`` from
         its enqueue or, without that, as long as the application keeps finished jobs (``keep_done``).
         """
+        given = (run_after, run_at, priority, queue, max_attempts, unique_key, unique_for, ordering_key)
+        if given == _NOTHING:
+            return BoundJob(self, self._options, tx)
         if isinstance(run_after, datetime):
             if run_at is not None:
                 raise ConfigurationError("run_at and run_after are both given.", remedy="Give one of them.")
@@ -144,7 +150,7 @@ class Job(Generic[P, R]):
 
     def options(self) -> JobOptions:
         """How this job waits where a call does not say otherwise."""
-        return JobOptions(queue=self.queue, priority=self.priority, max_attempts=self.max_attempts)
+        return self._options
 
     def _new(self, options: JobOptions, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NewJob:
         return NewJob(self.kind, self.signature.encode(args, kwargs, limit=self.payload_limit), options)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from semel.core.job import Enqueued, NewJob
+from semel.core.job import Enqueued, JobOptions, NewJob
 from semel.core.states import Status
 from semel.errors import RetryTransaction
 from semel.store.statement import Copy, Operation, Row, Statement, Steps
@@ -32,6 +33,8 @@ def enqueue(job: NewJob) -> Operation[Enqueued]:
     One statement, except after a conflict. Where another open transaction has stored the same key, waits
     until it ends.
     """
+    if _is_plain(job.options):
+        return Operation("enqueue", partial(_store_plain, job), alone=True)
     parameters = _parameters(job)
 
     def steps() -> Steps[Enqueued]:
@@ -49,6 +52,19 @@ def enqueue(job: NewJob) -> Operation[Enqueued]:
         raise _restless(job)
 
     return Operation("enqueue", steps, alone=True)
+
+
+def _store_plain(job: NewJob) -> Steps[Enqueued]:
+    options = job.options
+    parameters = {
+        "kind": job.kind,
+        "payload": job.payload.decode(),
+        "queue": options.queue,
+        "priority": options.priority,
+        "max_attempts": options.max_attempts,
+    }
+    rows = yield Statement("queue/enqueue_plain", parameters)
+    return Enqueued(rows[0][0], created=True, status=Status.PENDING)
 
 
 def enqueue_many(jobs: Sequence[NewJob], *, copy: bool) -> Operation[list[Enqueued]]:
@@ -162,6 +178,12 @@ def _listed(place: int, job: NewJob) -> dict[str, Any]:
 
 def _json(rows: Iterable[Mapping[str, Any]]) -> str:
     return msgspec.json.encode(list(rows)).decode()
+
+
+def _is_plain(options: JobOptions) -> bool:
+    """Whether the job is due at once and has no key."""
+    times = options.run_at is None and options.run_after is None
+    return times and options.unique_key is None and options.ordering_key is None
 
 
 def _seconds(duration: timedelta | None) -> float | None:

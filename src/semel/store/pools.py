@@ -1,8 +1,8 @@
 """An application's own connections for enqueuing: few, opened when first used, closed with the application.
 
 There are no threads and no timers behind them: a failure to connect is the caller's at once, a fork starts
-with none, and an interpreter that exits has nothing to wait for. No statement is prepared by name, for
-poolers' sake.
+with none, and an interpreter that exits has nothing to wait for. Statements are prepared where the connection leads to
+the server itself; behind a pooler, which may give the next one to another server process, none is prepared by name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import psycopg
 from semel.errors import DatabaseUnreachable
 from semel.sql import Catalogue
 from semel.store.connect import connect, connect_async
+from semel.store.direct import is_direct, is_direct_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession, PsycopgSession
 from semel.store.idle import has_something_to_say
 from semel.store.run import AsyncSession, Session, Watch
@@ -31,6 +32,9 @@ MOST_CONNECTIONS = 4
 
 WAIT = 10.0
 """Seconds for a connection to come free, before the caller is told that none does."""
+
+PREPARE_AFTER = 5
+"""Uses of a statement on one connection before it is prepared, which takes a round trip of its own."""
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -84,8 +88,7 @@ class Database:
         try:
             session = _reusable(lane.idle)
             if session is None:
-                session = connect(self._url(), self.catalogue, watch=self.watch)
-                session.connection.prepare_threshold = None
+                session = self._connect()
             try:
                 yield session
             finally:
@@ -110,10 +113,7 @@ class Database:
         try:
             session = _reusable(lane.idle)
             if session is None:
-                session = await connect_async(
-                    await asyncio.to_thread(self._url), self.catalogue, watch=self.watch
-                )
-                session.connection.prepare_threshold = None
+                session = await self._connect_async()
             try:
                 yield session
             finally:
@@ -144,6 +144,29 @@ class Database:
             while lane.idle:
                 await lane.idle.pop().connection.close()
         self.close()
+
+    def _connect(self) -> PsycopgSession:
+        session = connect(self._url(), self.catalogue, watch=self.watch)
+        session.connection.prepare_threshold = None
+        try:
+            if is_direct(session):
+                session.connection.prepare_threshold = PREPARE_AFTER
+        except BaseException:
+            session.connection.close()
+            raise
+        return session
+
+    async def _connect_async(self) -> AsyncPsycopgSession:
+        url = await asyncio.to_thread(self._url)
+        session = await connect_async(url, self.catalogue, watch=self.watch)
+        session.connection.prepare_threshold = None
+        try:
+            if await is_direct_async(session):
+                session.connection.prepare_threshold = PREPARE_AFTER
+        except BaseException:
+            await session.connection.close()
+            raise
+        return session
 
     def _own_lane(self) -> _Lane:
         if self._lane.process != os.getpid():  # the parent's sockets are its own; libpq leaves them open

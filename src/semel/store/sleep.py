@@ -12,6 +12,7 @@ from typing import Final
 
 import psycopg
 
+from semel.store.direct import is_direct_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession
 from semel.store.run import run_async
 from semel.store.statement import Operation, Statement, Steps
@@ -88,14 +89,6 @@ def serving_parameters(serves: Serves) -> dict[str, object]:
     return {"queues": queues, "without": sorted(serves.without)}
 
 
-def _backend() -> Operation[int]:
-    def steps() -> Steps[int]:
-        rows = yield Statement("queue/backend")
-        return int(rows[0][0])
-
-    return Operation("backend", steps, alone=True)
-
-
 def _listen() -> Operation[None]:
     def steps() -> Steps[None]:
         yield Statement("queue/listen")
@@ -124,7 +117,7 @@ class Ear:
     async def open(self) -> bool:
         """Begin to hear; False behind a pooler, where another client would hear it."""
         connection = self.session.connection
-        if await run_async(_backend(), self.session) != connection.info.backend_pid:
+        if not await is_direct_async(self.session):
             return False
         connection.add_notify_handler(lambda notify: self._take(notify.payload))
         await run_async(_listen(), self.session)

@@ -160,6 +160,12 @@ def _jobs(statement: Statement) -> Iterator[tuple[Row, NewJob]]:
     match statement.name:
         case "queue/enqueue":
             yield (), _new_job(statement.parameters)
+        case "queue/enqueue_plain":
+            given = statement.parameters
+            options = JobOptions(
+                queue=given["queue"], priority=given["priority"], max_attempts=given["max_attempts"]
+            )
+            yield (), NewJob(given["kind"], given["payload"].encode(), options)
         case "queue/enqueue_many":
             for row in msgspec.json.decode(statement.parameters["rows"], type=list[dict[str, msgspec.Raw]]):
                 payload = bytes(row.pop("payload"))

@@ -61,7 +61,7 @@ class PsycopgSession:
         try:
             with self.connection.cursor(row_factory=tuple_row) as cursor:
                 cursor.execute(text, statement.parameters)
-                return cursor.fetchall() if cursor.description else ()
+                return cursor.fetchall() if cursor.rownumber is not None else ()
         except psycopg.Error as error:
             _reraise(error, self.connection.broken)
 
@@ -117,7 +117,7 @@ class AsyncPsycopgSession:
         try:
             async with self.connection.cursor(row_factory=tuple_row) as cursor:
                 await cursor.execute(text, statement.parameters)
-                return await cursor.fetchall() if cursor.description else ()
+                return await cursor.fetchall() if cursor.rownumber is not None else ()
         except psycopg.Error as error:
             _reraise(error, self.connection.broken)
 
