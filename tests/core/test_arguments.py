@@ -468,3 +468,33 @@ def test_a_handler_of_many_parameters_does_not_list_every_call() -> None:
     signature = Signature.of(wide)
     assert len(signature.scalars) < 1_000
     assert json.loads(signature.encode((None,) * 8)) == dict.fromkeys("abcdefgh")
+
+
+@pytest.mark.parametrize("value", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("place", [0, 1])
+def test_many_calls_are_encoded_and_refused_as_one_by_one(place: int, value: Any) -> None:
+    signature = Signature.of(scalar_call)
+    calls = [(1, "one"), (2, "two", True), (3, "three")]
+    calls[1] = (*calls[1][:place], value, *calls[1][place + 1 :])
+
+    def one_by_one() -> list[bytes]:
+        return [signature.encode(call, limit=5_000) for call in calls]
+
+    try:
+        expected: Any = one_by_one()
+    except ArgumentError as error:
+        expected = type(error), str(error)
+    try:
+        found: Any = signature.encode_many(calls, limit=5_000)
+    except ArgumentError as error:
+        found = type(error), str(error)
+    assert found == expected
+
+
+def test_no_calls_and_too_many_arguments() -> None:
+    signature = Signature.of(scalar_call)
+    assert signature.encode_many([]) == []
+    with pytest.raises(ArgumentError, match="at most"):
+        signature.encode_many([(1, "x"), (1, "x", None, 2, 0.5, 7)])
+    with pytest.raises(ArgumentsTooLarge):
+        signature.encode_many([(1, "x"), (1, "x" * 100)], limit=100)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import psycopg
 import pytest
 
@@ -258,10 +259,74 @@ def test_a_producer_needs_no_more_than_to_insert_and_look(connect, database_url)
 
 
 @pytest.mark.parametrize(
-    "name", ["enqueue", "enqueue_many", "find_unique", "find_unique_many", "free_unique", "reserve_ids"]
+    "name",
+    [
+        "enqueue",
+        "enqueue_plain",
+        "enqueue_many",
+        "find_unique",
+        "find_unique_many",
+        "free_unique",
+        "reserve_ids",
+    ],
 )
 def test_statements_are_written_for_every_driver(name):
     text = Catalogue().text(f"queue/{name}")
     assert "::" not in text.raw
     assert "%" not in text.raw
     assert text.named.count("%(") == text.bare.count("CAST(:")
+
+
+ODD_TEXTS = ["a\tb\nc\rd", "\\N", "\\.", "\\", "\\t", "e\u2028\u0085\x0b\x7f", "naïve 😀", '"', "{}", ""]
+
+
+def test_copy_stores_every_text_as_it_is(connect):
+    session = connect()
+    jobs = [
+        NewJob(f"kind {text!a}", msgspec.json.encode({"text": text}), JobOptions(ordering_key=text or None))
+        for text in ODD_TEXTS
+        if "\t" not in text
+    ]
+    spread_out = NewJob(
+        "charge", b'{\n\t"order":\r\n 1}'
+    )  # JSON that nobody's encoder writes, and that is valid
+    jobs = [*jobs, spread_out, *(job(number) for number in range(module.COPY_FROM))]
+    answers = run(enqueue_many(jobs, copy=True), session)
+    stored = session.connection.execute("SELECT id, kind, payload, ordering_key FROM semel.jobs ORDER BY id")
+    assert stored.fetchall() == [
+        (answer.id, each.kind, msgspec.json.decode(each.payload), each.options.ordering_key)
+        for answer, each in zip(answers, jobs, strict=True)
+    ]
+
+
+def test_copy_keeps_each_jobs_own_options(connect):
+    session = connect()
+    late = datetime(2031, 2, 3, 4, 5, 6, 789, tzinfo=UTC)
+    mixed = [JobOptions(queue="a", priority=-3), JobOptions(max_attempts=32_767), JobOptions(run_at=late)]
+    jobs = [NewJob("charge", b"{}", mixed[number % 3]) for number in range(module.COPY_FROM)]
+    run(enqueue_many([*jobs, NewJob("refund", b"{}", mixed[0])], copy=True), session)
+    stored = session.connection.execute(
+        "SELECT kind, queue, priority, max_attempts, CASE WHEN run_at > '2031-01-01' THEN run_at END, count(*)"
+        " FROM semel.jobs GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC, 2, 3, 4"
+    ).fetchall()
+    assert stored == [
+        ("refund", "a", -3, 8, None, 1),
+        ("charge", "a", -3, 8, None, 334),
+        ("charge", "default", 0, 8, late, 333),
+        ("charge", "default", 0, 32_767, None, 333),
+    ]
+
+
+def test_a_copy_is_made_while_the_server_takes_it(connect):
+    """Not all at once: what is in memory besides the jobs does not grow with them."""
+    taken = []
+
+    class Counting(PsycopgSession):
+        def copy(self, copy):
+            taken.extend(map(len, copy.pieces))
+            return ()
+
+    big = [NewJob("charge", b'{"text":"%s"}' % (b"x" * 50_000))] * module.COPY_FROM
+    run(enqueue_many(big, copy=True), Counting(connect().connection, Catalogue()))
+    assert len(taken) >= module.COPY_FROM
+    assert max(taken) < 100_000

@@ -11,7 +11,7 @@ import inspect
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -109,6 +109,19 @@ class Signature:
         if payload is not None and len(payload) <= limit:
             return payload
         return self._encode_checked(args, kwargs or {}, limit)
+
+    def encode_many(self, calls: Sequence[tuple[Any, ...]], *, limit: int = DEFAULT_LIMIT) -> list[bytes]:
+        """`encode` of each call by position; at once where the types of all of them show that they fit."""
+        values = []
+        for call in calls:
+            if tuple(map(type, call)) not in self.scalars:
+                break
+            values.append(dict(zip(self.positional, call, strict=False)))
+        else:
+            payloads = _encode_lines(values)
+            if payloads and max(map(len, payloads)) <= min(limit, _SHORT):
+                return payloads
+        return [self.encode(call, limit=limit) for call in calls]
 
     def decode(self, payload: bytes | str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments to call the handler with; those that the payload leaves out have their defaults."""
@@ -265,6 +278,15 @@ def _decoder(
         kw_only=True,
     )
     return msgspec.json.Decoder(struct)
+
+
+def _encode_lines(values: list[dict[str, Any]]) -> list[bytes]:
+    """Each on its own, or nothing where one of them has to be looked at."""
+    try:
+        lines = _ENCODER.encode_lines(values)
+    except (TypeError, ValueError):
+        return []
+    return [] if b"\\u0000" in lines else lines.splitlines()
 
 
 def _scalars(parameters: list[inspect.Parameter], types: Mapping[str, Any]) -> frozenset[tuple[type, ...]]:

@@ -103,10 +103,12 @@ class NewJob(msgspec.Struct, frozen=True, gc=False):
     options: JobOptions = msgspec.field(default_factory=JobOptions)
 
     def __post_init__(self) -> None:
-        check_name(self.kind, name="kind")
-        if not isinstance(self.payload, bytes) or not (
-            self.payload.startswith(b"{") and self.payload.endswith(b"}")
+        kind, payload = self.kind, self.payload
+        if not (
+            type(kind) is str and kind.isascii() and kind.isprintable() and 0 < len(kind) <= LONGEST_NAME
         ):
+            check_name(kind, name="kind")
+        if not isinstance(payload, bytes) or payload[:1] != b"{" or payload[-1:] != b"}":
             raise ConfigurationError(f"The payload of {self.kind} is not the bytes of a JSON object.")
 
 

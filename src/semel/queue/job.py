@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from semel.core.arguments import Signature
@@ -19,6 +20,8 @@ from semel.store.pools import Database
 P = ParamSpec("P")
 R = TypeVar("R")
 _NOTHING: Final = (None,) * 8
+_BATCH: Final = 1_000
+"""Items whose arguments are encoded at once."""
 
 RunIn: TypeAlias = Literal["auto", "process"]
 """Where a handler runs: the event loop for ``async def`` and a thread for ``def``, or a process of its
@@ -203,4 +206,13 @@ class BoundJob(Generic[P]):
         return self.job._new(self.options, args, kwargs)  # noqa: SLF001
 
     def _listed(self, items: Iterable[Item]) -> list[NewJob]:
-        return [self.job._new_from(item, self.options) for item in items]  # noqa: SLF001
+        job, options = self.job, self.options
+        listed: list[NewJob] = []
+        rest = iter(items)
+        while batch := list(islice(rest, _BATCH)):
+            if set(map(type, batch)) == {tuple}:
+                payloads = job.signature.encode_many(batch, limit=job.payload_limit)  # type: ignore[arg-type]
+                listed += [NewJob(job.kind, payload, options) for payload in payloads]
+            else:
+                listed += [job._new_from(item, options) for item in batch]  # noqa: SLF001
+        return listed

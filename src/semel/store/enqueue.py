@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from semel.core.job import Enqueued, JobOptions, NewJob
 from semel.core.states import Status
 from semel.errors import RetryTransaction
-from semel.store.statement import Copy, Operation, Row, Statement, Steps
+from semel.store.statement import Copy, Operation, Statement, Steps
 
 COPY_FROM = 1_000
 """Rows from which COPY is worth its two round trips."""
@@ -21,10 +21,14 @@ MOST_ROWS = 5_000
 MOST_BYTES = 8 * 1024 * 1024
 """Of one INSERT: what a server and a driver hold in memory for it stays small."""
 
+_PIECE: Final = 16 * 1024
+"""Characters of a COPY that are sent at a time."""
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
 TRIES = 10
 """How often a unique key may change hands between the two statements of one enqueue."""
 
-_COLUMNS = ("id", "kind", "payload", "queue", "priority", "max_attempts", "run_at", "ordering_key")
+_COLUMNS = ("id", "payload", "kind", "queue", "priority", "max_attempts", "run_at", "ordering_key")
 
 
 def enqueue(job: NewJob) -> Operation[Enqueued]:
@@ -121,27 +125,41 @@ def _copy(jobs: Sequence[NewJob]) -> Steps[list[Enqueued]]:
     """Ids first, so that each row's is known: COPY answers with none. Ids of a COPY that fails stay
     unused."""
     rows = yield Statement("queue/reserve_ids", {"count": len(jobs)})
-    ids = [row[0] for row in rows]
+    ids = rows[0][0].split(" ")
     now = datetime.fromtimestamp(rows[0][1], UTC)
-    yield Copy(
-        "queue/copy", "jobs", _COLUMNS, [_row(id_, job, now) for id_, job in zip(ids, jobs, strict=True)]
-    )
-    return [Enqueued(id_, created=True, status=Status.PENDING) for id_ in ids]
+    yield Copy("queue/copy", "jobs", _COLUMNS, _pieces(ids, jobs, now))
+    return [Enqueued(int(id_), created=True, status=Status.PENDING) for id_ in ids]
 
 
-def _row(id_: int, job: NewJob, now: datetime) -> Row:
+def _pieces(ids: Iterable[str], jobs: Iterable[NewJob], now: datetime) -> Iterator[str]:
+    """Lines of COPY, some at a time: the server stores the first ones while the next ones are made."""
+    lines: list[str] = []
+    end, kind, options, size = "", "", None, 0
+    for id_, job in zip(ids, jobs, strict=True):
+        if job.options is not options or job.kind is not kind:
+            kind, options = job.kind, job.options
+            end = _end_of_line(job, now)
+        payload = job.payload.decode()
+        if "\\" in payload or not payload.isprintable():
+            payload = payload.translate(_ESCAPES)
+        lines.append(f"{id_}\t{payload}{end}")
+        size += len(payload)
+        if size >= _PIECE:
+            yield "".join(lines)
+            lines, size = [], 0
+    yield "".join(lines)
+
+
+def _end_of_line(job: NewJob, now: datetime) -> str:
+    """What comes after the payload, which jobs that are made alike have in common."""
     options = job.options
     run_at = options.run_at or now + (options.delay or timedelta(0))
-    return (
-        id_,
-        job.kind,
-        job.payload.decode(),
-        options.queue,
-        options.priority,
-        options.max_attempts,
-        run_at.isoformat(),
-        options.ordering_key,
+    values = (job.kind, options.queue, options.priority, options.max_attempts, run_at.isoformat())
+    written = (
+        "\\N" if value is None else str(value).translate(_ESCAPES)
+        for value in (*values, options.ordering_key)
     )
+    return "".join(f"\t{value}" for value in written) + "\n"
 
 
 def _chunks(placed: Iterable[tuple[int, NewJob]]) -> Iterator[dict[int, NewJob]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -24,12 +24,15 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Rows to store with COPY, where the driver can; ``columns`` of ``table`` in the catalogue's schema."""
+    """Rows to store with COPY, where the driver can; ``columns`` of ``table`` in the catalogue's schema.
+
+    ``pieces`` are whole lines of COPY's text format, many at a time; they are asked for once, while the server works.
+    """
 
     name: str
     table: str
     columns: tuple[str, ...]
-    rows: Sequence[Row]
+    pieces: Iterable[str]
 
 
 Steps = Generator["Statement | Copy", Rows, Answer]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from semel.sql import Catalogue
-from semel.store.drivers.copy_text import CopyReader, copy_command, copy_stream
+from semel.store.drivers.copy_text import CopyReader, copy_command
 from semel.store.faults import name_fault, name_mysql_fault, name_sqlite_fault
 from semel.store.run import AsyncSession
 from semel.store.statement import Copy, Row
@@ -81,7 +81,7 @@ def copy_into(driver_connection: Any, copy: Copy, catalogue: Catalogue) -> None:
             cursor.copy_expert(command, CopyReader(copy))
             return
         with cursor.copy(command) as stream:
-            for piece in copy_stream(copy):
+            for piece in copy.pieces:
                 stream.write(piece)
 
 

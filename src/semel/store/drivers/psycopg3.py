@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NoReturn
 
 import psycopg
-from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from semel.sql import Catalogue
+from semel.store.drivers.copy_text import copy_command
 from semel.store.faults import name_fault
 from semel.store.run import Watch
 from semel.store.statement import Copy, Rows, Statement
@@ -31,13 +31,6 @@ def _reraise(error: psycopg.Error, broken: bool) -> NoReturn:
     if named is error:
         raise error
     raise named from error
-
-
-def _copy_text(copy: Copy, catalogue: Catalogue) -> sql.Composed:
-    return sql.SQL("COPY {table} ({columns}) FROM STDIN").format(
-        table=sql.Identifier(catalogue.schema, copy.table),
-        columns=sql.SQL(", ").join(map(sql.Identifier, copy.columns)),
-    )
 
 
 class PsycopgSession:
@@ -69,10 +62,10 @@ class PsycopgSession:
         try:
             with (
                 self.connection.cursor() as cursor,
-                cursor.copy(_copy_text(copy, self.catalogue)) as stream,
+                cursor.copy(copy_command(copy, self.catalogue).encode()) as stream,
             ):
-                for row in copy.rows:
-                    stream.write_row(row)
+                for piece in copy.pieces:
+                    stream.write(piece)
         except psycopg.Error as error:
             _reraise(error, self.connection.broken)
         return ()
@@ -125,10 +118,10 @@ class AsyncPsycopgSession:
         try:
             async with (
                 self.connection.cursor() as cursor,
-                cursor.copy(_copy_text(copy, self.catalogue)) as stream,
+                cursor.copy(copy_command(copy, self.catalogue).encode()) as stream,
             ):
-                for row in copy.rows:
-                    await stream.write_row(row)
+                for piece in copy.pieces:
+                    await stream.write(piece)
         except psycopg.Error as error:
             _reraise(error, self.connection.broken)
         return ()
