@@ -79,6 +79,7 @@ def servers():
 def used(processes):
     return sum(int(Path(f"/proc/{each}/schedstat").read_text().split()[0]) for each in processes)
 
+print("ready", flush=True)
 for line in sys.stdin:
     task, count = line.split()
     call, rows = CALLS[task]
@@ -102,19 +103,17 @@ WORKER = """
 import sys
 from semel.queue.worker.options import WorkerOptions
 from semel.queue.worker.supervisor import run_supervisor
-sys.exit(run_supervisor(WorkerOptions(app="measure_enqueue:make_app", database=sys.argv[1], log_level="WARNING")))
+sys.exit(run_supervisor(WorkerOptions(app="measure_enqueue:app", database=sys.argv[1], log_level="WARNING")))
 """
 
 
-def make_app() -> App:
-    """The application of the busy worker."""
-    app = App(schema="now", concurrency=100)
+app = App(schema="now", concurrency=100)
+"""The application of the busy worker."""
 
-    @app.job
-    async def nothing(number: int, address: str) -> None:
-        """Do nothing."""
 
-    return app
+@app.job
+async def nothing(number: int, address: str) -> None:
+    """Do nothing."""
 
 
 class Child:
@@ -128,6 +127,8 @@ class Child:
             stdout=subprocess.PIPE,
             text=True,
         )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
 
     def measure(self, task: str, count: int) -> dict[str, float]:
         assert self._process.stdin is not None
@@ -181,6 +182,8 @@ def busy_worker(url: str) -> Iterator[None]:
                 """'{"number": 7, "address": "a@example.com"}' FROM generate_series(1, 200000)"""
             )
             while not connection.execute("SELECT count(*) > 5000 FROM now.jobs_done").fetchone()[0]:
+                if worker.poll() is not None:
+                    raise SystemExit("the worker ended")
                 time.sleep(0.05)
         yield
     finally:

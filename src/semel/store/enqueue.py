@@ -31,6 +31,22 @@ TRIES = 10
 _COLUMNS = ("id", "payload", "kind", "queue", "priority", "max_attempts", "run_at", "ordering_key")
 
 
+class _Listed(msgspec.Struct, omit_defaults=True, gc=False):
+    """A row of queue/enqueue_many; what is left out is NULL there."""
+
+    place: int
+    kind: str
+    payload: msgspec.Raw
+    queue: str
+    priority: int
+    max_attempts: int
+    run_at: datetime | None = None
+    delay: float | None = None
+    unique_key: str | None = None
+    unique_for: float | None = None
+    ordering_key: str | None = None
+
+
 def enqueue(job: NewJob) -> Operation[Enqueued]:
     """Store one job, or find the one that holds its unique key.
 
@@ -98,16 +114,18 @@ def _insert(chunk: Mapping[int, NewJob], answers: dict[int, Enqueued]) -> Steps[
     """Store the jobs of a chunk, by place; again for those whose unique key came free meanwhile."""
     missing = dict(chunk)
     for _ in range(TRIES):
-        rows = yield Statement("queue/enqueue_many", {"rows": _json(map(_listed, missing, missing.values()))})
+        rows = yield Statement(
+            "queue/enqueue_many", {"rows": _json(list(map(_listed, missing, missing.values())))}
+        )
         for place, id_ in rows:
             answers[place] = Enqueued(id_, created=True, status=Status.PENDING)
             del missing[place]
         if not missing:
             return
-        wanted = (
+        wanted = [
             {"place": place, "kind": job.kind, "unique_key": job.options.unique_key}
             for place, job in missing.items()
-        )
+        ]
         rows = yield Statement("queue/find_unique_many", {"rows": _json(wanted)})
         over = {id_ for _, id_, _, ended in rows if ended}
         for place, id_, status, ended in rows:
@@ -190,12 +208,25 @@ def _parameters(job: NewJob) -> dict[str, Any]:
     }
 
 
-def _listed(place: int, job: NewJob) -> dict[str, Any]:
-    return _parameters(job) | {"place": place, "payload": msgspec.Raw(job.payload)}
+def _listed(place: int, job: NewJob) -> _Listed:
+    options = job.options
+    return _Listed(
+        place,
+        job.kind,
+        msgspec.Raw(job.payload),
+        options.queue,
+        options.priority,
+        options.max_attempts,
+        options.run_at,
+        _seconds(options.delay),
+        options.unique_key,
+        _seconds(options.unique_time),
+        options.ordering_key,
+    )
 
 
-def _json(rows: Iterable[Mapping[str, Any]]) -> str:
-    return msgspec.json.encode(list(rows)).decode()
+def _json(rows: Sequence[object]) -> str:
+    return msgspec.json.encode(rows).decode()
 
 
 def _is_plain(options: JobOptions) -> bool:

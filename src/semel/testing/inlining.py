@@ -158,14 +158,8 @@ class _AsyncSession:
 def _jobs(statement: Statement) -> Iterator[tuple[Row, NewJob]]:
     """The jobs that a statement would insert, each with what its row of the answer begins with."""
     match statement.name:
-        case "queue/enqueue":
+        case "queue/enqueue" | "queue/enqueue_plain":
             yield (), _new_job(statement.parameters)
-        case "queue/enqueue_plain":
-            given = statement.parameters
-            options = JobOptions(
-                queue=given["queue"], priority=given["priority"], max_attempts=given["max_attempts"]
-            )
-            yield (), NewJob(given["kind"], given["payload"].encode(), options)
         case "queue/enqueue_many":
             for row in msgspec.json.decode(statement.parameters["rows"], type=list[dict[str, msgspec.Raw]]):
                 payload = bytes(row.pop("payload"))
@@ -179,7 +173,7 @@ def _jobs(statement: Statement) -> Iterator[tuple[Row, NewJob]]:
 
 
 def _new_job(values: Any) -> NewJob:
-    run_at, delay = values["run_at"], values["delay"]
+    run_at, delay = values.get("run_at"), values.get("delay")
     if isinstance(run_at, str):
         run_at = datetime.fromisoformat(run_at)
     options = JobOptions(
@@ -188,8 +182,8 @@ def _new_job(values: Any) -> NewJob:
         max_attempts=values["max_attempts"],
         run_at=run_at,
         run_after=None if delay is None else timedelta(seconds=delay),
-        unique_key=values["unique_key"],
-        ordering_key=values["ordering_key"],
+        unique_key=values.get("unique_key"),
+        ordering_key=values.get("ordering_key"),
     )
     return NewJob(values["kind"], values["payload"].encode(), options)
 
