@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from tests.support.pooler import pooler
 
-from semel import App, Job
+from semel import App, Job, NewJob
 from semel.store.pools import PREPARE_AFTER
 
 PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%jobs%'"
@@ -121,6 +121,17 @@ def test_what_is_prepared_outlives_tables_that_are_made_anew(
         connection.execute("ALTER SEQUENCE semel.jobs_id_seq RENAME TO past_id_seq")
         assert charge.enqueue(2).created
         assert connection.execute("SELECT payload FROM semel.jobs").fetchall() == [({"order": 2},)]
+
+
+def test_a_connection_of_ours_serves_on_after_a_refusal(charge: Job[..., Any]) -> None:
+    with charge.database.session() as session:
+        process = session.connection.info.backend_pid
+    for number in range(PREPARE_AFTER + 2):
+        with pytest.raises(psycopg.Error):
+            charge.enqueue_many([NewJob("charge", b'{"order":}')])
+        assert charge.enqueue(number).created
+    with charge.database.session() as session:
+        assert session.connection.info.backend_pid == process
 
 
 def test_nothing_but_its_own_rows_is_locked(charge: Job[..., Any], database_url: str) -> None:

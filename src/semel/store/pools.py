@@ -154,6 +154,7 @@ class Database:
         except BaseException:
             session.connection.close()
             raise
+        session.keep_cursor()
         return session
 
     async def _connect_async(self) -> AsyncPsycopgSession:
@@ -166,6 +167,7 @@ class Database:
         except BaseException:
             await session.connection.close()
             raise
+        session.keep_cursor()
         return session
 
     def _own_lane(self) -> _Lane:

