@@ -262,7 +262,7 @@ def test_a_producer_needs_no_more_than_to_insert_and_look(connect, database_url)
     "name",
     [
         "enqueue",
-        "enqueue_plain",
+        "enqueue_keyed",
         "enqueue_many",
         "find_unique",
         "find_unique_many",

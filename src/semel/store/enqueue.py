@@ -59,7 +59,7 @@ def enqueue(job: NewJob) -> Operation[Enqueued]:
 
     def steps() -> Steps[Enqueued]:
         for _ in range(TRIES):
-            rows = yield Statement("queue/enqueue", parameters)
+            rows = yield Statement("queue/enqueue_keyed", parameters)
             if rows:
                 return Enqueued(rows[0][0], created=True, status=Status.PENDING)
             rows = yield Statement(
@@ -83,7 +83,7 @@ def _store_plain(job: NewJob) -> Steps[Enqueued]:
         "priority": options.priority,
         "max_attempts": options.max_attempts,
     }
-    rows = yield Statement("queue/enqueue_plain", parameters)
+    rows = yield Statement("queue/enqueue", parameters)
     return Enqueued(rows[0][0], created=True, status=Status.PENDING)
 
 

@@ -158,7 +158,7 @@ class _AsyncSession:
 def _jobs(statement: Statement) -> Iterator[tuple[Row, NewJob]]:
     """The jobs that a statement would insert, each with what its row of the answer begins with."""
     match statement.name:
-        case "queue/enqueue" | "queue/enqueue_plain":
+        case "queue/enqueue" | "queue/enqueue_keyed":
             yield (), _new_job(statement.parameters)
         case "queue/enqueue_many":
             for row in msgspec.json.decode(statement.parameters["rows"], type=list[dict[str, msgspec.Raw]]):
