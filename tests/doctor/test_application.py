@@ -158,6 +158,9 @@ def charge(op: semel.Operation, order_id: int) -> None: ...
 @app.job
 def bare(order_id: int) -> None: ...
 
+@once.operation("refund", key="request_id")
+def refund(op: semel.Operation, request_id: str) -> None: ...
+
 @celery.task(acks_late=True, reject_on_worker_lost=True, time_limit=55, soft_time_limit=50, shared=False)
 @guard(once.operation("mail", key="order_id", lease="1 min", acting="explicit"))
 def mail(op: semel.Operation, order_id: int) -> None: ...
@@ -242,6 +245,21 @@ def test_everything_at_once_is_one_report(folder: Path, database_url: str) -> No
     assert shown.count(" [") == len(report["findings"])
     for each in report["findings"]:
         assert f"[{each['code']}]\n  {each['happened']}\n  {each['mend']}\n" in shown
+
+
+def test_a_guarded_function_that_no_queue_calls_is_looked_at_by_its_name(
+    folder: Path, database_url: str
+) -> None:
+    measure(database_url, "refund", 400)
+    code, out, err = call("--guarded", "doctor_shop:refund", "--guarded", "doctor_shop:charge")
+    assert code == 0, err
+    assert "note: refund: key request_id [app-delivery-key]" in out
+    assert "Looked at: guarded doctor_shop:refund, guarded doctor_shop:charge. To mend: 0; notes: 2." in out
+    code, out, _ = call("--guarded", "doctor_shop:refund", "--database", database_url)
+    assert "[app-measured-run]" in out
+    code, _, err = call("--guarded", "doctor_shop:bare")
+    assert code == 2
+    assert "The job bare is not guarded." in err
 
 
 def test_a_password_is_not_shown(folder: Path) -> None:

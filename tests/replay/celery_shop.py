@@ -50,6 +50,11 @@ def charge(order: str) -> None:
 
 
 @app.task
+def placed(order: str, /) -> None:
+    act(order)
+
+
+@app.task
 def early(order: str) -> None:
     act(order)
 

@@ -177,7 +177,13 @@ def test_init_names_the_folder_that_the_code_is_imported_from(semel: Command, pr
     done = semel("replay", "init", "old")
     assert "Read it, then: semel replay replay-charge.toml --code old --list" in done.stdout
     assert semel("replay", "replay-charge.toml", "--code", "old", "--list").returncode == 0
-    assert 'code={"code": "old"})' in (project / "tests" / "test_replay_charge.py").read_text()
+    assert (
+        "The test runs the code in old. When the mended code lies in another folder, change CODE"
+        in done.stdout
+    )
+    text = (project / "tests" / "test_replay_charge.py").read_text()
+    assert '\nCODE = {"code": str(Path(__file__).parent.parent / "old")}\n' in text
+    assert ", code=CODE)" in text
 
 
 def test_init_takes_a_plain_function_by_its_name(semel: Command, project: Path) -> None:

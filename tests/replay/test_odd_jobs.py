@@ -89,6 +89,24 @@ def charge(op, order: int):
     return op.done(order)
 """
 
+BY_NAME = """
+import pathlib, provider
+
+def once(function):
+    def run(*args, **kwargs):
+        mark = pathlib.Path(__file__).parent / f"seen-{kwargs.get('order')}"
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        function(*args, **kwargs)
+    return run
+
+@once
+def charge(order: int):
+    provider.charge(order)
+"""
+
 LIVE = """
 import replayed_jobs, provider
 
@@ -251,3 +269,19 @@ def test_what_a_look_up_raised_is_told_beside_the_record_that_it_left_open(
     done = semel("replay", "lost.toml", "--only", "killed-on-return")
     assert done.returncode == 1, done.stderr
     assert "a record ended as claimed, not as completed found: LookupError: no such payment" in done.stdout
+
+
+def test_a_guard_that_reads_arguments_by_name_alone_fails_where_they_come_by_position(
+    semel: Command, project: Path
+) -> None:
+    (project / "by_name.py").write_text(BY_NAME)
+    text = (project / "bare.toml").read_text().replace("replayed_jobs:bare", "by_name:charge")
+    declare(project, {"function": "function by_name:charge"})
+    verdicts = {}
+    for positional in ("false", "true"):
+        file = project / f"positional-{positional}.toml"
+        file.write_text(text.replace("[watch]", f"positional = {positional}\n\n[watch]"))
+        done = semel("replay", file.name, "--only", "look-alikes", "--json")
+        (check,) = json.loads(done.stdout)["runs"][0]["checks"]
+        verdicts[positional] = (check["verdict"], check["evidence"]["effects"])
+    assert verdicts == {"false": ("holds", [1, 1]), "true": ("fails", [1, 0])}

@@ -178,6 +178,17 @@ def test_it_goes_where_its_routes_say(shop: Callable[..., Shop]) -> None:
 
 
 @on_redis
+def test_arguments_go_by_position_where_the_description_says_so(shop: Callable[..., Shop]) -> None:
+    made = shop("placed", positional=True)
+    made.start()
+    sent = made.send(1)
+    made.wait(1)
+    made.way.send_again(sent)
+    made.wait(2)
+    assert made.orders() == ["order-1"] * 2
+
+
+@on_redis
 def test_a_description_names_another_queue(shop: Callable[..., Shop]) -> None:
     made = shop("charge", queue=None)
     other = shop("routed", queue=made.queue)

@@ -36,6 +36,14 @@ DatabaseUrl = Annotated[
 OfApp = Annotated[
     str | None, typer.Option("--app", metavar="MODULE:APP", help="An application of the semel queue.")
 ]
+OfFunction = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--guarded",
+        metavar="MODULE:FUNCTION",
+        help="A guarded function by itself; may be given more than once.",
+    ),
+]
 SidekiqFile = Annotated[
     Path | None, typer.Option("--sidekiq", metavar="FILE", help="Sidekiq's configuration, its sidekiq.yml.")
 ]
@@ -79,6 +87,7 @@ def doctor(
     database: DatabaseUrl = None,
     schema: Schema = None,
     app: OfApp = None,
+    guarded: OfFunction = None,
     celery: CeleryApp = None,
     sqs: SqsConsumer = None,
     sidekiq: SidekiqFile = None,
@@ -106,9 +115,9 @@ def doctor(
     from semel.cli.examining import Asked, examine
     from semel.doctor.finding import in_order
 
-    if not any((database, app, celery, sqs, sidekiq, sidekiq_redis)):
+    if not any((database, app, guarded, celery, sqs, sidekiq, sidekiq_redis)):
         database = os.environ.get("SEMEL_DATABASE_URL")
-    asked = Asked(database, schema, app, celery, sqs, sidekiq, sidekiq_redis)
+    asked = Asked(database, schema, app, celery, sqs, sidekiq, sidekiq_redis, tuple(guarded or ()))
     limits = (lease, longest_run, valid_for, keep, eta_horizon, consumer_timeout)
     checked, found = examine(asked, limits, (workers, children, clients), environment)
     findings = in_order(found)

@@ -32,6 +32,7 @@ class Asked:
     sqs: str | None
     sidekiq: Path | None
     sidekiq_redis: str | None
+    guarded: tuple[str, ...] = ()
 
 
 def examine(
@@ -53,6 +54,9 @@ def examine(
     if app is not None:
         checked.append(f"app {asked.app}")
         findings += _check_app(app, measured)
+    for each in asked.guarded:
+        checked.append(f"guarded {each}")
+        findings += _check_guarded(each, measured)
     if asked.celery:
         checked.append(f"celery {asked.celery}")
         findings += _check_celery(asked.celery, eta, consumer, measured)
@@ -121,6 +125,13 @@ def _check_app(app: App, measured: Mapping[str, Runs]) -> list[Finding]:
     from semel.doctor.application_reading import read_application
 
     return check_application(read_application(app), measured)
+
+
+def _check_guarded(name: str, measured: Mapping[str, Runs]) -> Iterator[Finding]:
+    from semel.cli.place import load
+    from semel.note.ways import find_guard
+
+    yield from _declared([find_guard(load(name, object, "guarded function"))], measured)
 
 
 def _check_celery(

@@ -51,6 +51,10 @@ def init(
     typer.echo(
         f"For {chosen.name} ({chosen.way}, {chosen.place}). {do}, then: semel replay {written[0]}{code} --list"
     )
+    if folder is not None:
+        typer.echo(
+            f"The test runs the code in {folder}. When the mended code lies in another folder, change CODE there."
+        )
 
 
 def _folder(path: Path) -> str | None:

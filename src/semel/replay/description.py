@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 Message: TypeAlias = Mapping[str, Any]
-"""The arguments of one delivery, by name; for a Sidekiq class their order counts too."""
+"""The arguments of one delivery, by name; for a Sidekiq class, and where they are positional, their order counts too."""
 MessageOf: TypeAlias = Callable[[int], Message]
 """The message of the n-th operation."""
 
@@ -22,6 +22,8 @@ class CalledFunction(
     """The job is a function; each delivery is a call of it, in a process of its own. ``function`` is ``module:name``."""
 
     function: str
+    positional: bool = False
+    """Whether it is called with the message's values by position, in their order, and not by name."""
 
 
 class Command(
@@ -58,6 +60,8 @@ class CeleryTask(
     queue: str | None = None
     """None: the one that its routes say."""
     options: list[str] = msgspec.field(default_factory=list)
+    positional: bool = False
+    """Whether who sends it passes the message's values by position, in their order, and not by name."""
 
 
 class SqsQueue(

@@ -27,11 +27,18 @@ def description_of(candidate: Candidate) -> str:
 
 def test_of(candidate: Candidate, file: str, code: str | None) -> str:
     """A test file that runs it by pytest; ``code`` is the folder of its code, where that is another one."""
-    more = "" if code is None else f', code={{"code": {_quoted(code)}}}'
+    place, more = "", ""
+    if code is not None:
+        place = (
+            "# What is tested. Where the mended code lies in another folder, change it here.\n"
+            f'CODE = {{"code": str(Path(__file__).parent.parent / {_quoted(code)})}}\n\n'
+        )
+        more = ", code=CODE"
     return (
         f'"""{candidate.name} acts once: its messages are delivered again, two at once, and its workers are killed."""\n\n'
         "from pathlib import Path\n\n"
         "from semel.testing import replay_tests\n\n"
+        f"{place}"
         "# It needs its database and broker, which must be declared as staging: semel replay --staging\n"
         f'test_replay = replay_tests(Path(__file__).parent.parent / "{file}"{more})\n'
     )
@@ -57,6 +64,8 @@ def _lines(candidate: Candidate) -> Iterator[str]:
     yield f"by = {_quoted(candidate.way)}"
     for name, value in candidate.deliver.items():
         yield f"{name} = {_value(value)}"
+    if candidate.way in ("celery", "callable"):
+        yield "# positional = true     # who sends it passes the arguments by position: in the order of message"
     yield ""
     yield from _watch(candidate)
     yield from _message(candidate)

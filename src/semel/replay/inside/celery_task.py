@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -74,14 +74,14 @@ class Sender:
             "again": again,
         }
 
-    def send(self, id: str, kwargs: Mapping[str, Any]) -> str | None:  # noqa: A002
+    def send(self, id: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:  # noqa: A002
         """Send it as the application does; the id that it went under, or None where nothing was published."""
         self._published.clear()
         task = self.app.tasks.get(self._task)
         if task is None:
-            self.app.send_task(self._task, kwargs=dict(kwargs), task_id=id, **self._options)
+            self.app.send_task(self._task, tuple(args), dict(kwargs), task_id=id, **self._options)
         else:
-            task.apply_async(kwargs=dict(kwargs), task_id=id, **self._options)
+            task.apply_async(tuple(args), dict(kwargs), task_id=id, **self._options)
         if not self._published:
             return None
         body, options = self._published[0]

@@ -49,8 +49,8 @@ class CalledWay:
 
     def start(self, surroundings: Surroundings, *, concurrency: int = 1) -> Worker:
         match self._deliver:
-            case CalledFunction(function=function):
-                kind, what = "function", function
+            case CalledFunction(function=function, positional=positional):
+                kind, what = "positional" if positional else "function", function
             case Command(command=command):
                 kind, what = "command", json.dumps(command)
         number = len(self._workers)

@@ -103,7 +103,9 @@ class CeleryWay:
         delivery = f"semel-replay-{secrets.token_hex(12)}"
         if self._eager is not None:
             return Sent(delivery, message, {_DEDUPLICATED: f"nothing was sent: {self._eager}"})
-        found = self._ask("send", id=delivery, kwargs=dict(message))
+        positional = self._deliver.positional
+        args, kwargs = (list(message.values()), {}) if positional else ([], dict(message))
+        found = self._ask("send", id=delivery, args=args, kwargs=kwargs)
         if found is None:
             kept_back = f"{self._deliver.task}.apply_async published nothing: the task keeps its message back"
             return Sent(delivery, message, {_DEDUPLICATED: kept_back})

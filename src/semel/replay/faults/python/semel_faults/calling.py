@@ -20,9 +20,12 @@ Call = Callable[[str, dict[str, Any]], None]
 
 
 def main(address: str, kind: str, what: str) -> None:
-    """``kind`` is ``function`` or ``command``; deliveries come one JSON line at a time, and each is answered."""
+    """``kind`` is ``function``, ``positional`` or ``command``; deliveries come one JSON line at a time. Each is answered."""
     reporter: Reporter = importlib.import_module("sitecustomize").semel_reporter
-    call = _function(what, reporter) if kind == "function" else _command(json.loads(what), reporter)
+    if kind == "command":
+        call = _command(json.loads(what), reporter)
+    else:
+        call = _function(what, reporter, positional=kind == "positional")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(address)
         with connection.makefile("rwb") as lines:
@@ -40,7 +43,7 @@ def main(address: str, kind: str, what: str) -> None:
                 lines.flush()
 
 
-def _function(name: str, reporter: Reporter) -> Call:
+def _function(name: str, reporter: Reporter, *, positional: bool) -> Call:
     module, _, path = name.partition(":")
     function: Any = importlib.import_module(module)
     for part in path.split("."):
@@ -50,7 +53,7 @@ def _function(name: str, reporter: Reporter) -> Call:
         mark = reporter.begin(delivery)
         error = ""
         try:
-            result = function(**message)
+            result = function(*message.values()) if positional else function(**message)
             if inspect.isawaitable(result):
                 asyncio.run(_awaited(result))
         except Exception as raised:
