@@ -84,7 +84,7 @@ def test_a_second_signal_hurries(
     worker = start_worker(concurrency=20, stop_grace=60)
     until(lambda: journal.count("end") == 10, "half of them ended")
     worker.send(signal.SIGTERM)
-    until(lambda: "stopping: 10 jobs run" in worker.log, "the child stops")
+    until(lambda: "stopping: 10 running" in worker.log, "the child stops")
 
     told = time.monotonic()
     worker.send(signal.SIGTERM)

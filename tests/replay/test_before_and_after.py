@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -22,7 +23,7 @@ from tests.support.waiting import until
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "before_and_after"
 DESCRIPTION = "replay-payout.toml"
 BOTH = ("--code", "before=before", "--code", "after=after")
-CHECKS = ("three-deliveries", "look-alikes", "killed-on-return-child")
+CHECKS = ("three-deliveries", "look-alikes", "killed-on-return-child", "killed-past-completion")
 """The tutorial, docs/it-happened-twice.md, has run two at once."""
 
 Semel = Callable[..., subprocess.CompletedProcess[str]]
@@ -38,20 +39,25 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def semel(
-    request: pytest.FixtureRequest, project: Path, make_database: Callable[[str], Any]
-) -> Iterator[Semel]:
+def database(project: Path, make_database: Callable[[str], Any]) -> str:
+    """With the market's books, as the code after has them."""
+    url: str = make_database("postgresql")
+    with psycopg.connect(url) as connection:
+        connection.execute((project / "after" / "schema.sql").read_text("utf-8"))
+    return url
+
+
+@pytest.fixture
+def semel(request: pytest.FixtureRequest, project: Path, database: str) -> Iterator[Semel]:
     """The command in the project, with a Redis, a database and a bank that is open."""
     port = free_port()
     told = {
         **os.environ,
         "REDIS_URL": brokers.shared_redis(*run_directory(request)).new_url(),
-        "SEMEL_DATABASE_URL": make_database("postgresql"),
+        "SEMEL_DATABASE_URL": database,
         "BANK_URL": f"http://127.0.0.1:{port}",
         "C_FORCE_ROOT": "1",
     }
-    with psycopg.connect(told["SEMEL_DATABASE_URL"]) as connection:
-        connection.execute((project / "before" / "schema.sql").read_text("utf-8"))
 
     def call(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -82,8 +88,20 @@ def is_open(bank: str) -> bool:
         return False
 
 
+def paid_at_the_bank(project: Path) -> set[str]:
+    with sqlite3.connect(project / "bank.db") as ledger:
+        return {note for (note,) in ledger.execute("SELECT note FROM payments")}
+
+
+def written_down(database: str) -> set[str]:
+    with psycopg.connect(database) as connection:
+        found = connection.execute("SELECT payout_id, payment FROM market_payments").fetchall()
+    assert len({payment for _, payment in found}) == len(found)
+    return {f"payout {payout_id}" for payout_id, _ in found}
+
+
 @pytest.mark.timeout(300)
-def test_the_code_before_fails_and_the_code_after_holds(semel: Semel) -> None:
+def test_the_code_before_fails_and_the_code_after_holds(semel: Semel, project: Path, database: str) -> None:
     refused = semel("replay", DESCRIPTION, *BOTH)
     assert refused.returncode == 2
     assert "not-staging" in refused.stderr
@@ -100,7 +118,11 @@ def test_the_code_before_fails_and_the_code_after_holds(semel: Semel) -> None:
         "three-deliveries": "holds",  # the books say so by then
         "look-alikes": "holds",
         "killed-on-return-child": "fails",
+        "killed-past-completion": "holds",  # it has none
     }
+    paid = paid_at_the_bank(project)
+    assert paid
+    assert paid - written_down(database) == set()
 
 
 def test_what_happened_twice_already(semel: Semel) -> None:

@@ -81,7 +81,7 @@ def _write(path: Path, known: dict[str, str]) -> None:
         raise ConfigurationError(
             f"{path} cannot be written: {error.strerror}.", remedy="Make its folder, or name another."
         ) from error
-    typer.echo(f"Wrote {path}. Fill it in, then: semel fit --answers {path}")
+    typer.echo(f"Written: {path}. Fill it in, then: semel fit --answers {path}")
 
 
 def _ask(known: dict[str, str]) -> dict[str, str]:

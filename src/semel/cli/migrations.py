@@ -87,7 +87,7 @@ def migration(
         typer.echo(text, nl=False)
         return
     _write_new(output, text)
-    typer.echo(f"Wrote {output}.")
+    typer.echo(f"Written: {output}")
 
 
 def _check_choice(only: str | None, dialect: str, since: int) -> None:

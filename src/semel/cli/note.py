@@ -197,4 +197,4 @@ def _store(path: Path, text: str) -> None:
         raise ConfigurationError(
             f"{path} cannot be written: {error.strerror}.", remedy="Make its folder, or name another."
         ) from error
-    typer.echo(f"Wrote {path}.", err=True)
+    typer.echo(f"Written: {path}")

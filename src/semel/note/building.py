@@ -219,14 +219,17 @@ def _effect(guarded: Guarded[..., Any]) -> tuple[Block, ...]:
     )
     return (
         Paragraph(
-            f"Declared effect: {code(_shown(declaration.effect))}. It acts never more than "
-            f"{promised.never_more_than} time(s); completed "
-            f"means {promised.completed_means}. Held after {declaration.limits.max_unsure} attempts "
-            "that nobody can tell about, or "
+            f"Declared effect: {code(_shown(declaration.effect))}. It never acts more than "
+            f"{_times(promised.never_more_than)}; completed means {promised.completed_means}. "
+            f"Held after {declaration.limits.max_unsure} attempts that nobody can tell about, or "
             f"{declaration.limits.max_takeovers} takeovers."
         ),
         Table(("the worker dies", "then", "twice?", "not at all?", "who decides"), rows),
     )
+
+
+def _times(count: str) -> str:
+    return "once" if count == "1" else f"{count} times"
 
 
 def _shown(effect: Any) -> str:

@@ -1,4 +1,4 @@
-"""The market's own books: which payouts were paid."""
+"""The market's own books: the payments, each once."""
 
 import os
 
@@ -9,14 +9,10 @@ def connect() -> psycopg.Connection:
     return psycopg.connect(os.environ["SEMEL_DATABASE_URL"])
 
 
-def is_paid(payout_id: int) -> bool:
-    with connect() as connection:
-        found = connection.execute("SELECT 1 FROM market_payments WHERE payout_id = %s", (payout_id,))
-        return found.fetchone() is not None
-
-
 def note_paid(payout_id: int, payment: str) -> None:
+    """Write a payment down, by the bank's id for it; one that is there already stays as it is."""
     with connect() as connection:
         connection.execute(
-            "INSERT INTO market_payments (payout_id, payment) VALUES (%s, %s)", (payout_id, payment)
+            "INSERT INTO market_payments (payout_id, payment) VALUES (%s, %s) ON CONFLICT (payment) DO NOTHING",
+            (payout_id, payment),
         )

@@ -147,7 +147,7 @@ class Engine:
         loops: Sequence[asyncio.Task[None]],
     ) -> bool:
         began = time.monotonic()
-        logger.info("stopping: %s jobs run, %s wait", len(self.board.running), len(self.board.waiting))
+        logger.info("stopping: %s running, %s waiting", len(self.board.running), len(self.board.waiting))
         claiming.stop()
         attempts.stopping = True
         self._give_back_waiting()
