@@ -12,7 +12,7 @@ READY := $(VENV)/.set-up
 export UV_PYTHON_DOWNLOADS = never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-versions lint types imports format bench constraints clean
+.PHONY: help setup demo test test-versions lint types imports format bench bench-peers constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,10 +49,13 @@ format: $(READY) ## rewrite the code as ruff formats it
 bench: $(READY) ## measure jobs per second, enqueuing and pick-up on this machine
 	$(BIN)/semel bench $(ARGS)
 
+bench-peers: $(READY) ## measure semel beside other queues, installed for it: benchmarks/README.md
+	@$(BIN)/python -m benchmarks $(ARGS)
+
 constraints: $(READY) ## resolve constraints.txt anew (name==version lines only)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade \
 		--all-extras --group dev --group mysqlclient --no-emit-package semel pyproject.toml scripts/tools.in -o constraints.txt
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build
-	find src tests examples scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests examples scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

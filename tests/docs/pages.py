@@ -32,6 +32,7 @@ PAGES = sorted(
         ROOT / "CONTRIBUTING.md",
         ROOT / "CHANGELOG.md",
         ROOT / "ruby" / "README.md",
+        ROOT / "benchmarks" / "README.md",
         *ROOT.glob("docs/**/*.md"),
     )
     if path.exists()
