@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from benchmarks.measures import drain
+from benchmarks.measures import bulk, children, drain, enqueue, idle, pickup, sleeping, threads, wal
 
-MEASURES = MappingProxyType({each.MEASURE.name: each.MEASURE for each in (drain,)})
+MEASURES = MappingProxyType(
+    {
+        each.MEASURE.name: each.MEASURE
+        for each in (drain, children, threads, sleeping, pickup, enqueue, bulk, wal, idle)
+    }
+)

@@ -77,6 +77,15 @@ class Cluster:
         """Bytes of WAL so far."""
         return int(self.ask("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')"))
 
+    def log_statements(self, database: str) -> None:
+        """Whoever connects to it from now on has every statement in the server's log, with its duration."""
+        self._admin.execute(sql(f'ALTER DATABASE "{database}" SET log_min_duration_statement = 0'))
+
+    def logged(self) -> list[str]:
+        """The log's lines that begin a statement; a prepared one is there once it is executed."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [line for line in lines if " ms  statement: " in line or " ms  execute " in line]
+
     def settings(self) -> dict[str, str]:
         return {name: str(self.ask(f"SHOW {name}")) for name in SETTINGS}
 
