@@ -64,7 +64,7 @@ def run(given: argparse.Namespace) -> Report:
     with tempfile.TemporaryDirectory(prefix="semel-peers-", dir=given.data) as name:
         directory = Path(name)
         directory.chmod(0o711)  # the cluster may belong to another user
-        with running_cluster(directory) as cluster, running_redis(directory) as redis:
+        with running_cluster(directory, max_connections="300") as cluster, running_redis(directory) as redis:
             about = machine.describe(cluster, directory)
             bench = Bench(cluster, redis, environments, given.scale, left_out)
             turns = {measure.name: take_turns(measure, bench, given.repetitions) for measure in measures}

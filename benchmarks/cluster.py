@@ -19,9 +19,17 @@ from benchmarks.processes import started
 from semel.embedded import EmbeddedServer
 from semel.embedded.binaries import find_binaries
 
+SQL = Path(__file__).parent / "sql"
 SETTINGS = (
-    "server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "max_wal_size", "autovacuum",
-)  # fmt: skip
+    "server_version",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "shared_buffers",
+    "max_wal_size",
+    "max_connections",
+    "autovacuum",
+)
 
 
 class Cluster:
@@ -49,6 +57,11 @@ class Cluster:
 
     def drop(self, database: str) -> None:
         self._admin.execute(sql(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)'))
+
+    def lay(self, database: str, statement: str, count: int) -> None:
+        """Rows that are there beforehand, by a statement in sql/."""
+        with self.connect(database) as connection:
+            connection.execute((SQL / f"{statement}.sql").read_bytes(), (count,))
 
     def settle_down(self, database: str) -> None:
         """So that every drain starts alike."""

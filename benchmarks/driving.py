@@ -109,25 +109,43 @@ class Bench:
             raise Refused(f"{found['jobs']} jobs were enqueued, {stored} are there")
         return Reading(found["per_second"], noise)
 
-    def drain(self, peer: Peer, count: int, workers: int = 1) -> Reading:
+    def drain(self, peer: Peer, count: int, *, fresh: bool = True) -> Reading:
         """Enqueue, settle down, and run them all; see `burn`. WAL is counted from the first insert on."""
-        self.prepare(peer)
+        if fresh:
+            self.prepare(peer)
         before = self.cluster.written_ahead()
         self.call(peer, "many", count)
         inserted = self.cluster.written_ahead() - before
         if not peer.on_redis:
             self.cluster.settle_down(peer.name)
-        found = self.burn(peer, count, workers)
+        found = self.burn(peer, count)
         wal = inserted / count + found.also["wal"]
         return Reading(found.value, found.noise, {**found.also, "wal": wal})
 
-    def burn(self, peer: Peer, count: int, workers: int = 1) -> Reading:
+    def drain_at_once(self, peer: Peer, count: int, workers: int, idle: str) -> Reading:
+        """Several workers, all idle by what the query counts, when all the jobs become due in one moment."""
+        self.prepare(peer)
+
+        def begin() -> None:
+            while self.cluster.ask(idle, peer.name) != workers:
+                time.sleep(0.1)
+            due = time.time() + 15 + count / 2_000
+            self.call(peer.with_settings(peer.name, due=str(due)), "many", count)
+            if time.time() > due:
+                raise Refused("the jobs were due before all were stored")
+
+        return self.burn(peer, count, workers, begin)
+
+    def burn(
+        self, peer: Peer, count: int, workers: int = 1, begin: Callable[[], None] = lambda: None
+    ) -> Reading:
         """Jobs a second from the start of the first handler until the database shows none left.
 
-        Refused unless each of the jobs 0 to ``count`` ran once.
+        Refused unless each of the jobs 0 to ``count`` ran once. ``begin`` is called once the workers are started.
         """
-        meter, before = Meter(), self.cluster.written_ahead()
+        meter, before, finished = Meter(), self.cluster.written_ahead(), self._finished(peer)
         with self.counting(peer) as remaining, self.working(peer, count, workers) as (run, seen):
+            begin()
             run.until_all_ran(seen, remaining)
             while remaining():
                 run.check()
@@ -143,7 +161,8 @@ class Bench:
             run.stop()  # nobody is left that could run one twice
             seen.check()
             seconds = ended - seen.first()
-        self._check_finished(peer, count)
+        if peer.finished is not None and (ended_well := self._finished(peer) - finished) != count:
+            raise Refused(f"of {count} jobs {ended_well} are finished in the database")
         return Reading(count / seconds, noise, also)
 
     def pick_up(self, peer: Peer, count: int) -> Reading:
@@ -173,7 +192,5 @@ class Bench:
             with self.cluster.connect(peer.name) as connection:
                 yield lambda: int(connection.execute(sql(peer.remaining)).fetchall()[0][0])
 
-    def _check_finished(self, peer: Peer, count: int) -> None:
-        finished = count if peer.finished is None else self.cluster.ask(peer.finished, peer.name)
-        if finished != count:
-            raise Refused(f"of {count} jobs {finished} are finished in the database")
+    def _finished(self, peer: Peer) -> int:
+        return 0 if peer.finished is None else int(self.cluster.ask(peer.finished, peer.name))

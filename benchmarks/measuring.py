@@ -24,13 +24,15 @@ class Measure:
     figures: tuple[Figure, ...]
     also: Mapping[str, str]
     """What a reading holds besides its value, and its unit."""
+    turns: int = 1_000
+    """At most so many: what takes minutes, and does not vary."""
 
 
 def take_turns(measure: Measure, bench: Bench, repetitions: int) -> list[Turn]:
     """Every second turn goes the other way round, so that a drift of the machine favours nobody."""
     contests = list(measure.contests(bench).items())
     turns: list[Turn] = []
-    for number in range(repetitions):
+    for number in range(min(repetitions, measure.turns)):
         turn: dict[str, Reading | Refused] = {}
         for name, contest in contests if number % 2 == 0 else reversed(contests):
             turn[name] = _once(measure, name, contest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from benchmarks.programs.marks import mark
 from benchmarks.programs.serving import URL, Program, setting
@@ -43,7 +44,9 @@ async def one(number: int) -> None:
 
 
 async def many(numbers: Sequence[int]) -> None:
-    job.enqueue_many([(number, f"user{number}@example.com") for number in numbers])
+    due = setting("due")
+    bound = job.using(run_at=datetime.fromtimestamp(float(due), UTC)) if due else job
+    bound.enqueue_many([(number, f"user{number}@example.com") for number in numbers])
 
 
 def work() -> int:
