@@ -67,8 +67,13 @@ def run(given: argparse.Namespace) -> Report:
         with running_cluster(directory, max_connections="300") as cluster, running_redis(directory) as redis:
             about = machine.describe(cluster, directory)
             bench = Bench(cluster, redis, environments, given.scale, left_out)
-            turns = {measure.name: take_turns(measure, bench, given.repetitions) for measure in measures}
-    return Report(about, left_out, given.repetitions, given.scale, turns, measures)
+            report = Report(about, left_out, given.repetitions, given.scale, {}, [])
+            for measure in measures:
+                turns = take_turns(measure, bench, given.repetitions)
+                report = report.with_turns(measure, turns)
+                if given.json:  # a run that is stopped keeps what it has
+                    given.json.write_text(json.dumps(report.as_json(), indent=1) + "\n")
+    return report
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -76,8 +81,6 @@ def main(words: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # the servers end on the way out
     report = run(given)
     print(report.as_text())
-    if given.json:
-        given.json.write_text(json.dumps(report.as_json(), indent=1) + "\n")
     if given.chart and "drain" in report.turns:
         about = report.about
         versions = f"PostgreSQL {about['postgresql']}, Python {about['python']}"

@@ -13,30 +13,33 @@ from benchmarks.measures import (
     full,
     idle,
     memory,
+    notify,
     pickup,
+    row,
     sleeping,
+    snapshot,
     threads,
     wal,
     workers,
 )
 
-MEASURES = MappingProxyType(
-    {
-        each.MEASURE.name: each.MEASURE
-        for each in (
-            drain,
-            children,
-            threads,
-            sleeping,
-            pickup,
-            enqueue,
-            bulk,
-            wal,
-            idle,
-            full,
-            elsewhere,
-            memory,
-            workers,
-        )
-    }
+ORDER = (
+    drain,
+    children,
+    threads,
+    sleeping,
+    pickup,
+    enqueue,
+    notify,
+    bulk,
+    wal,
+    idle,
+    row,
+    elsewhere,
+    workers,
+    full,
+    snapshot,
+    memory,
 )
+
+MEASURES = MappingProxyType({each.MEASURE.name: each.MEASURE for each in ORDER})

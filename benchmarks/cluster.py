@@ -90,9 +90,24 @@ class Cluster:
         """Bytes of WAL so far."""
         return int(self.ask("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')"))
 
-    def log_statements(self, database: str) -> None:
-        """Whoever connects to it from now on has every statement in the server's log, with its duration."""
-        self._admin.execute(sql(f'ALTER DATABASE "{database}" SET log_min_duration_statement = 0'))
+    def run_file(self, database: str, statement: str) -> None:
+        """A statement in sql/."""
+        with self.connect(database) as connection:
+            connection.execute((SQL / f"{statement}.sql").read_bytes())
+
+    @contextmanager
+    def held_snapshot(self, database: str) -> Iterator[None]:
+        """Nothing that is deleted meanwhile can be cleaned away."""
+        with self.connect(database) as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            connection.execute("SELECT count(*) FROM pg_class")
+            yield
+            connection.execute("ROLLBACK")
+
+    def log_statements(self, database: str, *, on: bool = True) -> None:
+        """Whoever connects to it from now on has every statement in the server's log, with its duration, or not."""
+        how = 0 if on else -1
+        self._admin.execute(sql(f'ALTER DATABASE "{database}" SET log_min_duration_statement = {how}'))
 
     def logged(self) -> list[str]:
         """The log's lines that begin a statement; a prepared one is there once it is executed."""

@@ -21,7 +21,7 @@ def claim_in_batches(bench: Bench, jobs: int, clients: int) -> Reading:
     a_client = jobs // BATCH // clients
     done = a_client * clients * BATCH
     _lay(bench, done + 2 * BATCH * clients)  # more than are claimed, so that no claim comes back short
-    found = pgbench(bench, "claim_in_batches", clients, a_client)
+    found = pgbench(bench, SCRIPTS / "claim_in_batches.sql", clients, a_client)
     finished = bench.cluster.ask("SELECT count(*) FROM jobs WHERE status = 'done'", DATABASE)
     if finished != done:
         raise Refused(f"pgbench finished {finished} jobs, not {done}")
@@ -31,7 +31,7 @@ def claim_in_batches(bench: Bench, jobs: int, clients: int) -> Reading:
 def insert_one(bench: Bench, jobs: int, clients: int = 1) -> Reading:
     """Rows a second, a commit each."""
     _lay(bench, 0)
-    return pgbench(bench, "insert_one", clients, jobs // clients)
+    return pgbench(bench, SCRIPTS / "insert_one.sql", clients, jobs // clients)
 
 
 def copy_in_batches(bench: Bench, jobs: int) -> Reading:
@@ -49,10 +49,11 @@ def copy_in_batches(bench: Bench, jobs: int) -> Reading:
 
 
 def pgbench(
-    bench: Bench, script: str, clients: int, times: int, database: str = DATABASE, mode: str = "prepared"
+    bench: Bench, script: Path, clients: int, times: int, database: str = DATABASE, **variables: int
 ) -> Reading:
-    """Runs of a script a second."""
-    command = [program("pgbench"), "-n", "-M", mode, "-f", str(SCRIPTS / f"{script}.sql")]
+    """Runs of a script a second, ``times`` by each client; prepared, with variables that begin so."""
+    command = [program("pgbench"), "-n", "-M", "prepared", "-f", str(script)]
+    command += [word for name, value in variables.items() for word in ("-D", f"{name}={value}")]
     command += ["-c", str(clients), "-j", str(min(2, clients)), "-t", str(times), bench.cluster.url(database)]
     meter = Meter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from benchmarks.figures import Line, Reading, Refused, Turn, judge
 from benchmarks.measuring import Measure
@@ -21,6 +21,10 @@ class Report:
     turns: Mapping[str, Sequence[Turn]]
     """By the measure's name."""
     measures: Sequence[Measure]
+
+    def with_turns(self, measure: Measure, turns: Sequence[Turn]) -> Report:
+        """The same, one measure later."""
+        return replace(self, turns={**self.turns, measure.name: turns}, measures=[*self.measures, measure])
 
     def lines(self) -> list[Line]:
         """The table's."""

@@ -13,12 +13,12 @@ PEERS = (SEMEL, GRAPHILE, GRAPHILE_DEFAULT, PGBOSS, PGQUEUER, PROCRASTINATE)
 
 
 def contests(bench: Bench) -> Mapping[str, Contest]:
-    return each_of(bench, PEERS, lambda peer: bench.pick_up(peer, bench.count(200, 20)))
+    return each_of(bench, PEERS, lambda peer: bench.pick_up(peer, bench.count(500, 20)))
 
 
 MEASURE = Measure(
     "pickup",
-    "from a lone job's commit to its handler's start: 200 jobs, one each 50 ms",
+    "from a lone job's commit to its handler's start: 500 jobs, one each 50 ms",
     "ms",
     contests,
     (

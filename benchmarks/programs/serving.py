@@ -1,4 +1,7 @@
-"""The command line that the Python programs share: setup, one N, many N, pickup N, work. Answers are a line of JSON."""
+"""The command line that the Python programs share: setup, one N, many N, fed N RATE, pickup N, work.
+
+Answers are a line of JSON.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,8 @@ class Program:
             answer(await _one(self.one, count))
         elif command == "many" and self.many:
             answer(await _many(self.many, count))
+        elif command == "fed" and self.many:
+            await _fed(self.many, count, int(words[2]))
         elif command == "pickup" and self.one:
             answer({"committed": await _spaced(self.one, count)})
         else:
@@ -98,6 +103,14 @@ async def _spaced(store: Callable[[int], Awaitable[object]], count: int) -> list
         await store(number)
         committed.append(time.monotonic())
     return committed
+
+
+async def _fed(store: Callable[[Sequence[int]], Awaitable[object]], count: int, a_second: int) -> None:
+    """So many a second, ten at a time."""
+    began = time.monotonic()
+    for first in range(0, count, 10):
+        await asyncio.sleep(max(0.0, began + first / a_second - time.monotonic()))
+        await store(range(first, min(first + 10, count)))
 
 
 async def told_to_stop() -> None:

@@ -1,4 +1,4 @@
-"""semel. BENCHMARK_JOB chooses the handler: nothing, on_thread or sleeping."""
+"""semel. BENCHMARK_JOB chooses the handler: nothing, on_thread, sleeping or recorded."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import psycopg
+
 from benchmarks.programs.marks import mark
 from benchmarks.programs.serving import URL, Program, setting
+from semel.core.effects import Row
+from semel.guard.once import Once
+from semel.guard.operation import Operation
 from semel.queue.app import App
 from semel.queue.worker.options import WorkerOptions
 from semel.queue.worker.supervisor import run_supervisor
 from semel.store.migrate import migrate_database
 
-app = App(URL, concurrency=int(setting("concurrency", "100")))
+app = App(URL, concurrency=int(setting("concurrency", "100")), stop_grace=float(setting("grace", "30")))
+chosen = setting("job", "nothing")
 
 
 @app.job
@@ -29,14 +35,25 @@ def on_thread(i: int, to: str) -> None:
 @app.job
 async def sleeping(i: int, to: str) -> None:
     mark(i)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(float(setting("sleep", "0.01")))
 
 
-job = app.jobs[setting("job", "nothing")]
+if chosen == "recorded":  # else the worker would look after operations as well
+
+    @app.job(once=Once(app).operation("record", key="i", effect=Row()))
+    async def recorded(op: Operation, i: int, to: str) -> None:
+        mark(i)
+        await op.connection.execute("INSERT INTO effects VALUES (%s, %s)", (i, to))
+
+
+job = app.jobs[chosen]
 
 
 async def setup() -> None:
     migrate_database(URL)
+    if chosen == "recorded":
+        with psycopg.connect(URL) as connection:
+            connection.execute("CREATE TABLE effects (number bigint PRIMARY KEY, address text NOT NULL)")
 
 
 async def one(number: int) -> None:

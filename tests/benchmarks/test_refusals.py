@@ -59,4 +59,4 @@ def test_the_limit_is_counted_in_the_database(bench: Bench) -> None:
 def test_pgbench_that_fails_is_refused(bench: Bench) -> None:
     bench.cluster.fresh(limits.DATABASE)
     with pytest.raises(Refused, match='relation "jobs" does not exist'):
-        limits.pgbench(bench, "insert_one", 1, 1)
+        limits.pgbench(bench, limits.SCRIPTS / "insert_one.sql", 1, 1)
