@@ -65,6 +65,8 @@ def run(given: argparse.Namespace) -> Report:
         directory = Path(name)
         directory.chmod(0o711)  # the cluster may belong to another user
         with running_cluster(directory, max_connections="300") as cluster, running_redis(directory) as redis:
+            if redis is None:
+                left_out["redis"] = "there is no redis-server on the PATH"
             about = machine.describe(cluster, directory)
             bench = Bench(cluster, redis, environments, given.scale, left_out)
             report = Report(about, left_out, given.repetitions, given.scale, {}, [])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -145,10 +144,9 @@ def running_cluster(directory: Path, **settings: str) -> Iterator[Cluster]:
 
 @contextmanager
 def running_redis(directory: Path) -> Iterator[str | None]:
-    """Its URL; None, said aloud, where there is no redis-server. At its defaults, with which it never fsyncs a job."""
+    """Its URL; None where there is no redis-server. At its defaults, with which it never fsyncs a job."""
     found = shutil.which("redis-server")
     if found is None:
-        print("LEFT OUT Redis: there is no redis-server on the PATH", file=sys.stderr)
         yield None
         return
     place = directory / "redis"

@@ -61,7 +61,12 @@ class Bench:
         """Run a queue's program to its end; its answer."""
         command = [*self.environments.command(peer.installation, peer.program), *map(str, words)]
         done = subprocess.run(
-            command, env=self.environment(peer), capture_output=True, text=True, timeout=LIMIT, check=False
+            command,
+            env=self.environment(peer),
+            capture_output=True,
+            text=True,
+            timeout=2 * LIMIT,
+            check=False,
         )
         if done.returncode:
             raise Refused(f"{' '.join(map(str, words))} failed: {done.stderr.strip()[-800:]}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import psycopg
 
 from benchmarks.driving import Bench
 from benchmarks.figures import Figure, Reading, Refused, Turn
@@ -50,6 +53,8 @@ def _once(measure: Measure, name: str, contest: Contest) -> Reading | Refused:
         found: Reading | Refused = contest()
     except Refused as refusal:
         found = refusal
+    except (psycopg.Error, subprocess.TimeoutExpired) as error:
+        found = Refused(f"{type(error).__name__}: {error}")
     said = f"REFUSED {found}" if isinstance(found, Refused) else _said(measure, found)
     print(f"{measure.name}: {name}: {said}", file=sys.stderr, flush=True)
     return found

@@ -8,7 +8,7 @@ from benchmarks import limits
 from benchmarks.cluster import sql
 from benchmarks.driving import Bench
 from benchmarks.figures import Refused
-from benchmarks.peers import SEMEL
+from benchmarks.peers import SEMEL, Peer
 
 JOBS = 300
 
@@ -42,6 +42,26 @@ def test_a_job_that_ran_and_is_not_finished_refuses_the_drain(bench: Bench) -> N
         )
     with pytest.raises(Refused, match="of 300 jobs 299 are finished in the database"):
         bench.burn(SEMEL, JOBS)
+
+
+class Losing(Bench):
+    """One of the jobs that are enqueued is gone at once."""
+
+    def prepare(self, peer: Peer) -> None:
+        super().prepare(peer)
+        with self.cluster.connect(peer.name) as connection:
+            connection.execute(
+                "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS"
+                " 'BEGIN DELETE FROM semel.jobs WHERE id = new.id; RETURN NULL; END';"
+                "CREATE TRIGGER lose AFTER INSERT ON semel.jobs FOR EACH ROW"
+                " WHEN (new.payload ->> 'i' = '7') EXECUTE FUNCTION lose()"
+            )
+
+
+def test_an_enqueued_job_that_is_not_there_refuses_the_enqueuing(bench: Bench) -> None:
+    losing = Losing(bench.cluster, bench.redis, bench.environments, bench.scale, bench.left_out)
+    with pytest.raises(Refused, match="50 jobs were enqueued, 49 are there"):
+        losing.enqueue(SEMEL, "many", 50)
 
 
 def test_a_worker_that_ends_refuses_the_drain(bench: Bench) -> None:
