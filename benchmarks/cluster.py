@@ -14,7 +14,7 @@ from typing import Any, LiteralString, cast
 import psycopg
 import redis
 
-from benchmarks.processes import started
+from benchmarks.processes import processor_seconds, started, tree
 from semel.embedded import EmbeddedServer
 from semel.embedded.binaries import find_binaries
 
@@ -84,6 +84,11 @@ class Cluster:
                 row = connection.execute(sql(query)).fetchone()
         assert row is not None
         return row[0]
+
+    def processor_seconds(self) -> float:
+        """What the server has used, all its processes together."""
+        server = self.server.status().pid
+        return 0.0 if server is None else processor_seconds(tree(server))
 
     def written_ahead(self) -> int:
         """Bytes of WAL so far."""

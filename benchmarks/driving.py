@@ -25,6 +25,7 @@ from benchmarks.running import LIMIT, Run
 from benchmarks.seen import Seen
 
 LOOK = 0.01
+SLEEPING = "SELECT count(*) FROM semel.sleepers WHERE until > now()"
 SETTLE = 4.0
 """Seconds that a worker has before it counts as idle."""
 
@@ -127,14 +128,16 @@ class Bench:
         wal = inserted / count + found.also["wal"]
         return Reading(found.value, found.noise, {**found.also, "wal": wal})
 
-    def drain_at_once(self, peer: Peer, count: int, workers: int, idle: str) -> Reading:
-        """Several workers, all idle by what the query counts, when all the jobs become due in one moment."""
+    def drain_at_once(self, peer: Peer, count: int, workers: int = 1) -> Reading:
+        """Of semel: all children are up and asleep when the jobs become due, in one moment."""
         self.prepare(peer)
+        children = workers * int(peer.settings.get("children", "1"))
 
-        def begin() -> None:
-            while self.cluster.ask(idle, peer.name) != workers:
+        def begin(run: Run) -> None:
+            while self.cluster.ask(SLEEPING, peer.name) != children:
+                run.check()
                 time.sleep(0.1)
-            due = time.time() + 15 + count / 2_000
+            due = time.time() + 10 + count / 4_000
             self.call(peer.with_settings(peer.name, due=str(due)), "many", count)
             if time.time() > due:
                 raise Refused("the jobs were due before all were stored")
@@ -142,15 +145,16 @@ class Bench:
         return self.burn(peer, count, workers, begin)
 
     def burn(
-        self, peer: Peer, count: int, workers: int = 1, begin: Callable[[], None] = lambda: None
+        self, peer: Peer, count: int, workers: int = 1, begin: Callable[[Run], None] = lambda run: None
     ) -> Reading:
         """Jobs a second from the start of the first handler until the database shows none left.
 
         Refused unless each of the jobs 0 to ``count`` ran once. ``begin`` is called once the workers are started.
         """
         meter, before, finished = Meter(), self.cluster.written_ahead(), self._finished(peer)
+        used = self.cluster.processor_seconds()
         with self.counting(peer) as remaining, self.working(peer, count, workers) as (run, seen):
-            begin()
+            begin(run)
             run.until_all_ran(seen, remaining)
             while remaining():
                 run.check()
@@ -158,6 +162,7 @@ class Bench:
             ended = time.monotonic()
             also = {
                 "processor": run.microseconds_a_job(count),
+                "server": (self.cluster.processor_seconds() - used) / count * 1e6,
                 "megabytes": run.largest_megabytes(),
                 "fifths": run.last_over_first_fifth(count),
             }

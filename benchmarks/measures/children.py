@@ -1,4 +1,4 @@
-"""The same drain by two children of one worker, against one."""
+"""The same drain by two children of one worker, against one. All are up before the jobs are due: none starts alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TWO = SEMEL.with_settings("semel-two", children="2")
 
 
 def contests(bench: Bench) -> Mapping[str, Contest]:
-    return each_of(bench, (SEMEL, TWO), lambda peer: bench.drain(peer, bench.count(peer.drained)))
+    return each_of(bench, (SEMEL, TWO), lambda peer: bench.drain_at_once(peer, bench.count(peer.drained)))
 
 
 MEASURE = Measure(

@@ -27,5 +27,5 @@ MEASURE = Measure(
         Figure("drain, one child, against pgbench with the textbook statements", ratio("semel", "pgbench"), 0.7, 1.0),
         Figure("processor a job, whole worker", only("semel", "processor"), 30, 18, most=True, unit="µs"),
     ),
-    {"wal": "WAL bytes a job", "processor": "µs of processor a job", "megabytes": "MB at most"},
+    {"wal": "WAL bytes a job", "processor": "worker µs a job", "server": "server µs a job", "megabytes": "MB at most"},
 )  # fmt: skip

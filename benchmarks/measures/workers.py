@@ -9,15 +9,13 @@ from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import Contest, Measure
 from benchmarks.peers import SEMEL
 
-SLEEPERS = "SELECT count(*) FROM semel.sleepers WHERE until > now()"
-
 
 def contests(bench: Bench) -> Mapping[str, Contest]:
     count = bench.count(20_000)
     many = 40 if bench.scale >= 0.5 else 6
     return {
-        "four": lambda: bench.drain_at_once(SEMEL, count, 4, SLEEPERS),
-        "forty": lambda: bench.drain_at_once(SEMEL, count, many, SLEEPERS),
+        "four": lambda: bench.drain_at_once(SEMEL, count, 4),
+        "forty": lambda: bench.drain_at_once(SEMEL, count, many),
     }
 
 
