@@ -36,6 +36,13 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         "--directory", type=Path, default=Path(sys.prefix) / "benchmarks", help="for their environments"
     )
     parser.add_argument("--data", type=Path, help="where the cluster is put while it runs; a real disk")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="wait so long for a quiet machine before each reading",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every repetition")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw the drain as an SVG")
     return parser.parse_args(words)
@@ -68,7 +75,7 @@ def run(given: argparse.Namespace) -> Report:
             if redis is None:
                 left_out["redis"] = "there is no redis-server on the PATH"
             about = machine.describe(cluster, directory)
-            bench = Bench(cluster, redis, environments, given.scale, left_out)
+            bench = Bench(cluster, redis, environments, given.scale, left_out, given.patience)
             report = Report(about, left_out, given.repetitions, given.scale, {}, [])
             for measure in measures:
                 turns = take_turns(measure, bench, given.repetitions)

@@ -40,6 +40,8 @@ class Bench:
     scale: float
     left_out: dict[str, str]
     """Peers that cannot take part, and why."""
+    patience: float = 0.0
+    """Seconds to wait for a quiet machine before each reading."""
 
     def count(self, full: int, least: int = 200) -> int:
         """So many, made smaller by the scale; whole hundreds."""

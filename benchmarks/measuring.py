@@ -12,6 +12,7 @@ import psycopg
 from benchmarks.driving import Bench
 from benchmarks.figures import Figure, Reading, Refused, Turn
 from benchmarks.peers import Peer
+from benchmarks.processes import wait_for_quiet
 
 Contest = Callable[[], Reading]
 
@@ -38,6 +39,7 @@ def take_turns(measure: Measure, bench: Bench, repetitions: int) -> list[Turn]:
     for number in range(min(repetitions, measure.turns)):
         turn: dict[str, Reading | Refused] = {}
         for name, contest in contests if number % 2 == 0 else reversed(contests):
+            wait_for_quiet(bench.patience)
             turn[name] = _once(measure, name, contest)
         turns.append(turn)
     return turns

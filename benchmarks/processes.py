@@ -14,6 +14,8 @@ from benchmarks.figures import Noise
 
 TICKS = os.sysconf("SC_CLK_TCK")
 STOP_SECONDS = 10.0
+QUIET = 0.3
+"""Cores of others that a reading can bear."""
 
 
 def tree(process: int) -> list[int]:
@@ -71,6 +73,16 @@ class Meter:
         busy, steal = _machine()
         foreign = busy - self._busy - (processor_seconds(tree(os.getpid())) - self._own)
         return Noise(round(max(0.0, foreign) / elapsed, 3), round((steal - self._steal) / elapsed, 3))
+
+
+def wait_for_quiet(seconds: float) -> None:
+    """Until others use less than 0.3 cores, so long at most."""
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        meter = Meter()
+        time.sleep(1)
+        if meter.read().foreign < QUIET:
+            return
 
 
 @contextmanager
