@@ -113,12 +113,10 @@ def test_a_job_that_does_not_load_is_said_once(pytester: pytest.Pytester, in_pro
     (in_project / "replayed_jobs.py").write_text("import not_installed")
     path = write(in_project, "bare", TESTS)
     result = pytester.runpytest_subprocess(str(path), "--rootdir", str(in_project), "-rN")
-    result.assert_outcomes(failed=4)
+    result.assert_outcomes(failed=1, skipped=3)
     said = result.stdout.str()
     assert "No module named 'not_installed'" in said
     assert said.count("[worker-did-not-start]") == 1
-    assert said.count("The replay could not be done: The worker did not start: ") == 3
-    assert said.count("(said in full by the first of its tests)") == 3
     assert expectations(in_project) == 0
 
 

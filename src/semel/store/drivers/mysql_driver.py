@@ -43,8 +43,8 @@ class MysqlSession:
             with self.connection.cursor(self._plain_cursor) as cursor:
                 cursor.execute(text, dict(statement.parameters))
                 return dbapi.answered(cursor, self.dialect)
-        except Exception as error:
-            _reraise(error)
+        except BaseException as error:
+            self._leave(error)
 
     def copy(self, copy: Copy) -> Rows:
         raise NotImplementedError
@@ -64,8 +64,20 @@ class MysqlSession:
             with self.connection.cursor(self._plain_cursor) as cursor:
                 cursor.execute(text)
                 return dbapi.answered(cursor, self.dialect)
-        except Exception as error:
+        except BaseException as error:
+            self._leave(error)
+
+    def _leave(self, error: BaseException) -> NoReturn:
+        """Reraise it. What interrupts a statement from outside (Ctrl-C, a soft time limit) can leave its answer under way.
+
+        The next statement would take that for its own: the connection is closed, as PyMySQL does where it was reading.
+        """
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if not names & {"Error", "TypeError", "ValueError"} and self.connection.open:
+            self.connection.close()
+        if isinstance(error, Exception):
             _reraise(error)
+        raise error
 
 
 def is_mysql(tx: object) -> bool:
