@@ -15,7 +15,7 @@ import pytest
 from tests.guard.stored import Stored
 from tests.replay.judging import describe, run_replay
 
-from semel.replay.description import Control, CountSql, GuardPlace, SemelJob, Watch
+from semel.replay.description import Control, CountSql, Description, GuardPlace, SemelJob, Watch
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -68,13 +68,7 @@ RIGHT = (
 @pytest.mark.parametrize("only", [KILLS, OTHERS], ids=["kills", "others"])
 def test_a_job_of_semels_queue_holds(only: tuple[str, ...], folder: Path, database_url: str) -> None:
     """In two halves, since its workers take their time."""
-    description = describe(
-        "queue_app:charge",
-        deliver=SemelJob(app="queue_app:app", kind="charge"),
-        environment={"SEMEL_DATABASE_URL": database_url},
-        guard=GuardPlace(operation="queue_app:charge", database=database_url),
-        patience="40 s",
-    )
+    description = describe_queue("queue_app", database_url)
 
     seen = run_replay(folder, description, only=only, constraint=only is OTHERS)
 
@@ -92,13 +86,7 @@ def test_a_job_of_semels_queue_holds(only: tuple[str, ...], folder: Path, databa
 
 def test_messages_of_others_count_for_nothing(folder: Path, database_url: str) -> None:
     """With --shared, while others enqueue jobs of the same kind all the time."""
-    description = describe(
-        "queue_app:charge",
-        deliver=SemelJob(app="queue_app:app", kind="charge"),
-        environment={"SEMEL_DATABASE_URL": database_url},
-        guard=GuardPlace(operation="queue_app:charge", database=database_url),
-        patience="40 s",
-    )
+    description = describe_queue("queue_app", database_url)
     over = threading.Event()
 
     def enqueue_others() -> None:
@@ -195,18 +183,23 @@ def test_a_hundred_rounds_overlap(folder: Path, make_database: Callable[[str], A
 
 
 def test_a_redo_that_sends_the_message_first_is_caught(folder: Path, database_url: str) -> None:
-    description = describe(
-        "queue_broken:charge",
-        deliver=SemelJob(app="queue_broken:app", kind="charge"),
-        environment={"SEMEL_DATABASE_URL": database_url},
-        guard=GuardPlace(operation="queue_broken:charge", database=database_url),
-        patience="40 s",
-    )
+    description = describe_queue("queue_broken", database_url)
 
     seen = run_replay(folder, description, only=("redo",))
 
     assert seen.fails == {"redo"}, seen.told()
     assert "a record ended as released, not as completed acted" in seen.reasons("redo")
+
+
+def describe_queue(module: str, database_url: str) -> Description:
+    """A guarded job of semel's own queue, in the module of its application."""
+    return describe(
+        f"{module}:charge",
+        deliver=SemelJob(app=f"{module}:app", kind="charge"),
+        environment={"SEMEL_DATABASE_URL": database_url},
+        guard=GuardPlace(operation=f"{module}:charge", database=database_url),
+        patience="40 s",
+    )
 
 
 def target_of(dialect: str, make_database: Callable[[str], Any]) -> str:

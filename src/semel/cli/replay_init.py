@@ -29,6 +29,7 @@ def init(
 
     Example: semel replay init shop --job charge_order
     """
+    from semel.replay.checking import TODO
     from semel.replay.finding import find_functions, find_jobs
 
     found = find_jobs(path)
@@ -45,8 +46,8 @@ def init(
         return
     for each in written:
         typer.echo(f"Written: {each}")
-    open_yet = "TODO" in Path(written[0]).read_text("utf-8")
-    do = "Fill in what is marked TODO" if open_yet else "Read it"
+    open_yet = TODO in Path(written[0]).read_text("utf-8")
+    do = f"Fill in what is marked {TODO}" if open_yet else "Read it"
     code = "" if folder is None else f" --code {shlex.quote(folder)}"
     typer.echo(
         f"For {chosen.name} ({chosen.way}, {chosen.place}). {do}, then: semel replay {written[0]}{code} --list"

@@ -61,6 +61,7 @@ def claim_marked(
         "priorities": [lane.priority for lane in marks],
         "run_ats": [mark.run_at or _EARLIEST for mark in marks.values()],
         "ids": [mark.id for mark in marks.values()],
+        "keyless": False,
     }
 
     def steps() -> Steps[Claims]:

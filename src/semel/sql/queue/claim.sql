@@ -9,15 +9,6 @@ WITH RECURSIVE {queue/lanes}, picked AS MATERIALIZED (
              WHERE (CAST(:queues AS text[]) IS NULL OR queue = ANY (CAST(:queues AS text[])))
                AND queue <> ALL (CAST(:without AS text[]))
              ORDER BY priority DESC, random()) AS served
-     CROSS JOIN LATERAL (
-        SELECT job.id FROM {schema}.jobs AS job
-         WHERE job.live AND job.queue = served.queue AND job.priority = served.priority
-           AND (job.run_at, job.id) >= (served.run_at, served.id) AND job.run_at <= statement_timestamp()
-           AND (job.status = 'pending' OR job.locked_until < statement_timestamp())
-           AND (job.ordering_key IS NULL OR NOT CAST(:keyless AS boolean))
-         ORDER BY job.run_at, job.id
-         LIMIT {limit}
-           FOR NO KEY UPDATE SKIP LOCKED) AS due
-     LIMIT {limit}
+     {queue/due}
 )
 {queue/take}

@@ -12,14 +12,6 @@ WITH picked AS MATERIALIZED (
               FROM unnest(CAST(:lanes AS text[]), CAST(:priorities AS smallint[]), CAST(:run_ats AS timestamptz[]),
                           CAST(:ids AS bigint[])) WITH ORDINALITY AS lane(queue, priority, run_at, id, place)
              ORDER BY lane.place) AS served
-     CROSS JOIN LATERAL (
-        SELECT job.id FROM {schema}.jobs AS job
-         WHERE job.live AND job.queue = served.queue AND job.priority = served.priority
-           AND (job.run_at, job.id) >= (served.run_at, served.id) AND job.run_at <= statement_timestamp()
-           AND (job.status = 'pending' OR job.locked_until < statement_timestamp())
-         ORDER BY job.run_at, job.id
-         LIMIT {limit}
-           FOR NO KEY UPDATE SKIP LOCKED) AS due
-     LIMIT {limit}
+     {queue/due}
 )
 {queue/take}
