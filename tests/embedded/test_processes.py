@@ -15,7 +15,8 @@ from threading import Event
 import pytest
 
 from semel.embedded import EmbeddedServer
-from semel.embedded.place import Place, make_ours, refuse_foreign, remove_directory
+from semel.embedded.lock import locked
+from semel.embedded.place import Place, make_ours, refuse_foreign, remove_directory, remove_runtime
 from semel.embedded.postmaster import is_alive
 from semel.embedded.waiting import wait_until
 
@@ -115,10 +116,29 @@ def test_what_a_killed_destroy_leaves_can_be_destroyed(tmp_path: Path) -> None:
 
 
 def test_those_who_destroy_at_once_destroy_once(tmp_path: Path) -> None:
-    make_ours(Place.at(tmp_path / "postgres"))
+    for _ in range(50):
+        make_ours(Place.at(tmp_path / "postgres"))
+        with ThreadPoolExecutor(4) as pool:
+            for destroyed in [pool.submit(EmbeddedServer(tmp_path / "postgres").destroy) for _ in range(4)]:
+                destroyed.result()
+
+
+def test_a_lock_is_one_holders_while_its_directory_comes_and_goes(tmp_path: Path) -> None:
+    place = Place.at(tmp_path / "postgres")
+    inside: list[int] = []
+
+    def hold_and_remove(number: int) -> None:
+        for _ in range(100):
+            with locked(place):
+                inside.append(number)
+                assert inside == [number]
+                inside.clear()
+                remove_runtime(place)
+
     with ThreadPoolExecutor(4) as pool:
-        for destroyed in [pool.submit(EmbeddedServer(tmp_path / "postgres").destroy) for _ in range(4)]:
-            destroyed.result()
+        for held in [pool.submit(hold_and_remove, number) for number in range(4)]:
+            held.result()
+    assert not place.runtime.exists()
 
 
 def test_an_owned_server_ends_with_its_process(tmp_path: Path) -> None:

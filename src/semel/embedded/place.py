@@ -22,7 +22,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -165,9 +165,13 @@ def remove_directory(place: Place) -> None:
 
 
 def make_runtime(place: Place) -> None:
-    """Create the private directory under /tmp, or take the one there, if no other user planted it."""
+    """Create the private directory under /tmp, or take the one there, if no other user planted it.
+
+    Raises FileNotFoundError where a destroy removed it at the same moment: try again.
+    """
     runtime = place.runtime
-    runtime.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        runtime.mkdir(mode=0o700)
     found = runtime.lstat()
     owned = found.st_uid == os.geteuid() or (os.geteuid() == 0 and found.st_uid == NOBODY)
     if not stat.S_ISDIR(found.st_mode) or not owned or stat.S_IMODE(found.st_mode) & 0o077:
@@ -176,6 +180,19 @@ def make_runtime(place: Place) -> None:
             holds="Nothing was started.",
             remedy=f"Remove {runtime}, or choose another directory for the server.",
         )
+
+
+def remove_runtime(place: Place) -> None:
+    """Delete the private directory; hold the lock. The lock's file goes last, and who makes the next keeps it."""
+    for path in place.runtime.iterdir():
+        if path != place.lock:
+            path.unlink()
+    place.lock.unlink()
+    try:
+        place.runtime.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+            raise
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +15,15 @@ from semel.embedded.cluster import Cluster
 from semel.embedded.identity import choose_identity
 from semel.embedded.launch import launch
 from semel.embedded.lock import locked
-from semel.embedded.place import Place, is_ours, make_directory, make_ours, refuse_foreign, remove_directory
+from semel.embedded.place import (
+    Place,
+    is_ours,
+    make_directory,
+    make_ours,
+    refuse_foreign,
+    remove_directory,
+    remove_runtime,
+)
 from semel.embedded.postmaster import Postmaster, find_postmaster, has_stale_pid_file
 from semel.embedded.process import ServerProcess
 from semel.embedded.settings import DATABASE, DEFAULT_PORT, USER
@@ -165,7 +172,7 @@ class EmbeddedServer:
             if is_ours(self._place):
                 self._stop_under_lock()
                 remove_directory(self._place)
-            shutil.rmtree(self._place.runtime)
+            remove_runtime(self._place)
 
     def status(self) -> ServerStatus:
         """What is there now; changes nothing and needs no PostgreSQL programs."""
