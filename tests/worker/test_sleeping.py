@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.worker.helpers import LIMIT, ask
+from tests.worker.helpers import LIMIT, ask, until
 
 from semel import App
 from semel.queue.worker.embedded import EmbeddedWorker
@@ -155,3 +155,46 @@ def test_a_worker_that_may_not_note_its_sleep_looks_by_itself(
     )
     ask(database_url, "CREATE TRIGGER refuse BEFORE INSERT ON sleepers EXECUTE FUNCTION refuse()")
     asyncio.run(work())
+
+
+def test_an_idle_worker_asks_when_the_next_job_is_due_at_every_third_look(
+    app: App, database_url: str
+) -> None:
+    """Of what is stored meanwhile it hears."""
+    asked: list[str] = []
+    claim, ahead = "queue/claim", "queue/look_ahead"
+
+    def watch(moment: str, name: str) -> None:
+        if moment == "before" and name in (claim, ahead):
+            asked.append(name)
+
+    async def work() -> None:
+        async with asleep(app, database_url, poll="50 ms", quiet_poll="100 ms", lease="12 h"):
+            await until(lambda: asked[-2:] == [claim, claim], "no transaction of before is open any more")
+            asked.clear()
+            await until(lambda: asked.count(claim) > 24, "claims")
+
+    app.database.watch = watch
+    asyncio.run(work())
+    assert 3 <= asked.count(ahead) <= 10, asked
+
+
+def test_it_hears_of_jobs_that_are_due_before_it_asks_again(app: App, database_url: str) -> None:
+    heard: list[str] = []
+
+    async def work() -> None:
+        session = await connect_async(database_url, app.catalogue)
+        assert await Ear(session, heard.append).open()
+        async with asleep(app, database_url):
+            for queue, hours in (("late", 7), ("soon", 4)):
+                ask(
+                    database_url,
+                    "INSERT INTO jobs (kind, queue, run_at) VALUES ('other', %s, now() + %s * interval '1 hour')",
+                    queue,
+                    hours,
+                )
+        await session.connection.execute("SELECT 1")
+        await session.connection.close()
+
+    asyncio.run(work())
+    assert heard == ["soon"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import secrets
 import time
@@ -23,6 +24,12 @@ _LONGEST_LOOK: Final = 1.0
 _LOOKS_LIMIT: Final = 30.0
 _VALID: Final = timedelta(minutes=5)
 _REFRESH: Final = 120.0
+_KNOWN: Final = 3
+"""Polls for which it is known when the next job is due: of what is stored meanwhile and is due sooner, a sleeper hears."""
+
+_REACH: Final = 1.5 * (_KNOWN + 1)
+"""Polls ahead that a sleeper looks and hears, more than lie between two looks ahead."""
+
 _BUSY: Final = 1.0
 """Seconds of unbroken work after which nobody needs to wake this child."""
 
@@ -43,6 +50,9 @@ class Sleeping:
         self._session: AsyncPsycopgSession | None = None
         self._noted: float | None = None
         self._settled: int | None = None
+        self._told = False
+        self._known_until = 0.0
+        self._due: float | None = None
         self._looks_until = 0.0
         self._look = _FIRST_LOOK
         self._busy_since: float | None = None
@@ -50,6 +60,7 @@ class Sleeping:
     async def work(self) -> None:
         """Work was found."""
         now = time.monotonic()
+        self._known_until = now
         if self._busy_since is None:
             self._busy_since = now
         elif self._noted is not None and now - self._busy_since > _BUSY:
@@ -69,7 +80,7 @@ class Sleeping:
 
     async def _meet(self, session: AsyncPsycopgSession) -> None:
         """A new connection: nobody knows of it, and the note may be gone with the server's memory."""
-        self._session, self._ear, self._noted = session, None, None
+        self._session, self._ear, self._noted, self._known_until = session, None, None, 0.0
         ear = Ear(session, self._hear)
         if await ear.open():
             self._ear = ear
@@ -80,7 +91,7 @@ class Sleeping:
         if self._noted is not None and now < self._noted + _REFRESH:
             return False
         new = self._noted is None
-        note = fall_asleep(self._number, self.serves, reach=self.quiet_poll * 1.5, valid=_VALID)
+        note = fall_asleep(self._number, self.serves, reach=self.quiet_poll * _REACH, valid=_VALID)
         if not await is_allowed(note, session):
             self._ear = None
             return True
@@ -92,15 +103,26 @@ class Sleeping:
     async def _until_next(self, session: AsyncPsycopgSession) -> float:
         """Seconds to wait: to the next poll or the next due job, or less while old transactions are open."""
         wait = self.quiet_poll.total_seconds() * _spread()
-        ahead = await run_async(look_ahead(self.serves, reach=self.quiet_poll * 1.5), session)
-        if ahead.due_in is not None:
-            wait = min(wait, max(0.0, ahead.due_in))
+        if self._told or time.monotonic() >= self._known_until:
+            wait = min(wait, await self._look_ahead(session))
+        return wait if self._due is None else max(0.0, min(wait, self._due - time.monotonic()))
+
+    async def _look_ahead(self, session: AsyncPsycopgSession) -> float:
+        """Ask when the next job is due, and how long that is known; answers the most to wait for old transactions."""
+        self._told, now = False, time.monotonic()
+        ahead = await run_async(look_ahead(self.serves, reach=self.quiet_poll * _REACH), session)
+        self._due = None if ahead.due_in is None else now + ahead.due_in
         if self._settled is None:
             self._settled = ahead.next
-        if ahead.oldest < self._settled and time.monotonic() < self._looks_until:
-            wait = min(wait, self._look)
-            self._look = min(2 * self._look, _LONGEST_LOOK)
-        return wait
+        if ahead.oldest >= self._settled:
+            known = now + _KNOWN * self.quiet_poll.total_seconds()
+            self._known_until = known if self._due is None else min(known, self._due)
+            return math.inf
+        self._known_until = now
+        if now >= self._looks_until:
+            return math.inf
+        look, self._look = self._look, min(2 * self._look, _LONGEST_LOOK)
+        return look
 
     async def _wait_with(self, ear: Ear, seconds: float) -> None:
         with ear.listening(self.heard.set):
@@ -113,6 +135,7 @@ class Sleeping:
 
     def _hear(self, queue: str) -> None:
         if self.serves.includes(queue):
+            self._told = True
             self.heard.set()
 
 

@@ -7,6 +7,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from semel.errors import DatabaseUnreachable, SchemaMismatch
@@ -39,6 +40,23 @@ STUCK_AGE = timedelta(minutes=10)
 """A job that is due for so long, or whose lease ended so long ago, is reported."""
 
 
+@dataclass(slots=True)
+class Chore:
+    """What is done again and again: after it found nothing, twice as long later each time, up to ``longest``."""
+
+    run: Callable[[], Awaitable[bool | None]]
+    """Answers False where there was nothing to do."""
+    interval: float
+    longest: float
+    wait: float = 0.0
+    due: float = 0.0
+
+    def done(self, *, found: bool) -> None:
+        """It has run, or failed."""
+        self.wait = self.interval if found or not self.wait else min(2 * self.wait, self.longest)
+        self.due = time.monotonic() + self.wait * random.uniform(0.9, 1.1)  # noqa: S311 - spreads the chores
+
+
 class Upkeep:
     """Runs each chore at its own interval, in small batches, until cancelled."""
 
@@ -47,45 +65,45 @@ class Upkeep:
         self.schema = schema
         self.numbers = numbers
         hour, minute = 3600 * pace, 60 * pace
-        self._chores: list[tuple[float, Callable[[], Awaitable[None]]]] = [
-            (hour, self._make_days),
-            (10 * pace, self._finish_kept),
-            (minute, self._purge),
-            (hour, self._end_days),
-            (minute, self._report_stuck),
-            (minute, self._purge_operations),
-            (10 * minute, self._report_operations),
-        ]
-        self._due = [0.0] * len(self._chores)
+        self._chores = (
+            Chore(self._make_days, hour, hour),
+            Chore(self._finish_kept, minute / 6, minute),
+            Chore(self._purge, 5 * minute, 5 * minute),
+            Chore(self._end_days, hour, hour),
+            Chore(self._report_stuck, minute, minute),
+            Chore(self._purge_operations, 5 * minute, 5 * minute),
+            Chore(self._report_operations, 10 * minute, 10 * minute),
+        )
 
     async def run(self) -> None:
         while True:
-            for place, (interval, chore) in enumerate(self._chores):
-                if time.monotonic() >= self._due[place]:
-                    await self._do(chore)
-                    self._due[place] = time.monotonic() + interval * random.uniform(0.9, 1.1)  # noqa: S311
-            await asyncio.sleep(max(0.05, min(self._due) - time.monotonic()))
+            for chore in self._chores:
+                if time.monotonic() >= chore.due:
+                    chore.done(found=await self._do(chore.run))
+            await asyncio.sleep(max(0.05, min(chore.due for chore in self._chores) - time.monotonic()))
 
-    async def _do(self, chore: Callable[[], Awaitable[None]]) -> None:
+    async def _do(self, chore: Callable[[], Awaitable[bool | None]]) -> bool:
         try:
-            await chore()
+            return await chore() is not False
         except LockBusy as error:
             logger.info("upkeep: %s", error)
         except DatabaseUnreachable as error:
             logger.warning("upkeep: %s; trying again later", error.happened)
         except Exception:
             logger.exception("upkeep: %s failed; trying again later", getattr(chore, "__name__", "a chore"))
+        return True
 
     async def _make_days(self) -> None:
         made = await self.link.run(make_history_days())
         if made:
             logger.info("upkeep: made %s days of the history", made)
 
-    async def _finish_kept(self) -> None:
+    async def _finish_kept(self) -> bool:
         try:
-            await self._batches(finish_kept(remember=self.numbers.keep_done))
+            return await self._batches(finish_kept(remember=self.numbers.keep_done)) > 0
         except HistoryDayMissing:
             await self._make_days()
+            return True
 
     async def _purge(self) -> None:
         gone = await self._batches(purge_failed(keep=self.numbers.keep_failed))
