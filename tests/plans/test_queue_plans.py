@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from semel.store.jobs import (
     settle,
     time_out,
 )
+from semel.store.marks import Lane, Mark, claim_marked, sweep
+from semel.store.sleep import Serves, look_ahead
 from semel.store.statement import Operation, Statement
 
 FUTURE = 100_000
@@ -165,3 +168,28 @@ def test_a_claim_in_order_reads_no_backlog(full_url: str) -> None:
         with psycopg.connect(full_url, autocommit=True) as connection:
             connection.execute("DELETE FROM semel.jobs WHERE queue = 'relayed'")
             connection.execute("VACUUM ANALYZE semel.jobs")
+
+
+HOT: dict[str, Operation[Any]] = {
+    "claim": claiming(limit=100),
+    "claim from marks": claim_marked(
+        {Lane("default", 0): Mark(None, 0)}, worker=1, limit=100, lease=LEASE, max_crashes=3
+    ),
+    "sweep": sweep(Serves()),
+    "look ahead": look_ahead(Serves(), reach=LEASE),
+    "settle one": settle(HELD[:1], [], remember=LEASE),
+    "settle many": settle(HELD, [], remember=LEASE),
+}
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_what_is_asked_all_the_time_is_not_planned_each_time(name: str, full_url: str) -> None:
+    """The server plans the first five for their parameters, and keeps to one plan where that is as cheap."""
+    with closing(Rival(full_url)) as rival, rival.session.connection.transaction(force_rollback=True):
+        for _ in range(20):
+            rival.does(HOT[name])
+        plans = rival.session.connection.execute(
+            "SELECT custom_plans, generic_plans FROM pg_prepared_statements ORDER BY generic_plans DESC LIMIT 1"
+        ).fetchone()
+    assert plans is not None
+    assert plans[0] <= 5 < plans[1], plans

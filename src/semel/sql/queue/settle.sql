@@ -3,11 +3,12 @@
 -- second at most (then the caller settles the others, and this one later). Index: the key.
 -- Done and cancelled jobs move to the history in this statement; one with a unique_key stays until unique_until. The look-up
 -- per pair keeps this linear, and exact: a list of ids and a list of claims would let (id A, claim of B) pass.
+-- The ids come through a SELECT, so that the plan does not depend on their number: the server keeps one, and plans no more.
 WITH ending AS MATERIALIZED (
     SELECT pair.id, pair.claim, pair.worker, coalesce(detail.status, 'done') AS status, detail.delay, detail.run_at,
            detail.refund, detail.error || jsonb_build_object('at', clock_timestamp()) AS error, detail.summary, detail.result
       FROM (SELECT set_config('lock_timeout', '500ms', true)) AS patience
-     CROSS JOIN unnest(CAST(:ids AS bigint[]), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
+     CROSS JOIN unnest((SELECT CAST(:ids AS bigint[])), CAST(:claims AS bigint[]), CAST(:workers AS bigint[]))
            AS pair (id, claim, worker)
       LEFT JOIN jsonb_to_recordset(CAST(:details AS jsonb))
            AS detail (id bigint, claim bigint, status text, delay double precision, run_at timestamptz, refund boolean,
