@@ -178,7 +178,7 @@ OUTSIDE = {
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_each_crash_point_of_an_outside_effect(name: str) -> None:
     effect, words = OUTSIDE[name]
-    before, claimed, inside, done, after = crash_points(effect, explicit=True)
+    before, claimed, inside, done, after = crash_points(effect, explicit=True, stores=True)
     assert [before.twice, claimed.twice, after.twice] == [NO, NO, NO]
     assert "op.acting()" in claimed.point
     assert before.leads_to == "nothing is stored; the next delivery acts"
@@ -194,14 +194,14 @@ def test_each_crash_point_of_an_outside_effect(name: str) -> None:
 
 
 def test_without_a_point_of_no_return_every_point_after_the_claim_gets_the_policy() -> None:
-    points = crash_points(semel.Hold(), explicit=False)
+    points = crash_points(semel.Hold(), explicit=False, stores=True)
     assert len(points) == 4
     assert points[1].point.startswith("after the claim, anywhere")
     assert "held" in points[1].leads_to
 
 
 def test_the_crash_points_of_a_row() -> None:
-    points = crash_points(semel.Row(), explicit=True)
+    points = crash_points(semel.Row(), explicit=True, stores=True)
     assert {point.twice for point in points} == {NO}
     assert "rolled" in points[1].leads_to
     assert "held" in points[2].leads_to
@@ -273,6 +273,8 @@ def test_limits_and_what_is_stored_are_the_declared_ones(make_module: Callable[[
     text = text_of(shop, "few")
     assert "Held after 2 attempts that nobody can tell about, or 9 takeovers" in text
     assert "none is stored, so it returns nothing" in section(text, "What counts as a repeat")
+    assert "and returns nothing: no result is stored" in section(text, "Effect and policy")
+    assert "stored result" not in section(text, "Effect and policy")
     assert "kept now: 30 days after completion" in section(text, "Retention")
 
 

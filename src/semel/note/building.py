@@ -215,7 +215,9 @@ def _effect(guarded: Guarded[..., Any]) -> tuple[Block, ...]:
     explicit = declaration.acting == "explicit"
     rows = tuple(
         (each.point, each.leads_to, each.twice, each.missing, each.decides)
-        for each in crashes.crash_points(declaration.effect, explicit=explicit)
+        for each in crashes.crash_points(
+            declaration.effect, explicit=explicit, stores=declaration.store_result
+        )
     )
     return (
         Paragraph(

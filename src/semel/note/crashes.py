@@ -21,7 +21,7 @@ class Outcome:
     decides: str
 
 
-def crash_points(effect: Effect, *, explicit: bool) -> tuple[Outcome, ...]:
+def crash_points(effect: Effect, *, explicit: bool, stores: bool) -> tuple[Outcome, ...]:
     """The points in the order that a delivery passes them."""
     before = Outcome(
         "before the claim",
@@ -30,9 +30,10 @@ def crash_points(effect: Effect, *, explicit: bool) -> tuple[Outcome, ...]:
         "only if no message comes again: the guard delivers nothing",
         "the queue",
     )
+    gets = "gets the stored result" if stores else "returns nothing: no result is stored"
     after = Outcome(
         "after the completion",
-        "completed; each further delivery is a repeat, and gets the stored result",
+        f"completed; each further delivery is a repeat, and {gets}",
         NO,
         NO,
         "nobody has to",
