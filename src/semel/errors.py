@@ -273,7 +273,8 @@ class WorkerDidNotStart(SemelError):
             if absent
             else f"The worker did not start: {' '.join(command)}",
             holds="No message was sent to it.",
-            remedy=f"The code is looked for in this folder: name the one that it is imported from (--code FOLDER).\n"
+            remedy="The code is looked for in this folder: if the module is yours, name the folder that it is imported from "
+            "(--code FOLDER); if it is a library, install it for the program of the command.\n"
             f"The command: {' '.join(command)}"
             if absent
             else f"Run it by hand in the code's folder. The end of its log:\n{log.strip() or '(empty)'}",
