@@ -41,6 +41,11 @@ def nothing_sync(number: int, address: str) -> None:
     """Do nothing, on a thread."""
 
 
+@app.job(timeout=None)
+async def unlimited(number: int, address: str) -> None:
+    """Do nothing, for as long as it likes."""
+
+
 @app.job
 async def begin() -> None:
     """Note what the child has used so far."""
