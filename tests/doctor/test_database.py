@@ -277,10 +277,10 @@ def test_an_interrupted_detach(url: str) -> None:
 def test_operations_that_wait_and_leases_that_were_outlived(url: str) -> None:
     once = semel.Once(url)
     with once.claim("late", 1):
-        execute(url, "UPDATE semel.operations SET lease_until = clock_timestamp() - interval '9 s'")
+        execute(url, "UPDATE semel.operations SET lease_until = clock_timestamp() - interval '1 h'")
     assert codes(url) == {"database-lease-outlived"}
     (found,) = find(url)
-    assert found.figure.startswith("1 of 1 runs, by up to 9")
+    assert found.figure.startswith("1 of 1 runs, by up to 1 h")
     execute(url, "DELETE FROM semel.operations")
     with pytest.raises(OSError, match="lost"):
         with once.claim("unsure", 1):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -16,7 +17,14 @@ import pytest
 
 from semel.embedded import EmbeddedServer
 from semel.embedded.lock import locked
-from semel.embedded.place import Place, make_ours, refuse_foreign, remove_directory, remove_runtime
+from semel.embedded.place import (
+    Place,
+    make_directory,
+    make_ours,
+    refuse_foreign,
+    remove_directory,
+    remove_runtime,
+)
 from semel.embedded.postmaster import is_alive
 from semel.embedded.waiting import wait_until
 
@@ -105,6 +113,29 @@ def test_a_directory_in_the_making_or_unmaking_is_never_foreign(tmp_path: Path) 
         while not over.is_set() and not maker.done():
             refuse_foreign(place)
         maker.result()
+
+
+def test_a_directory_is_made_while_others_remove_it(tmp_path: Path) -> None:
+    place = Place.at(tmp_path / "postgres")
+    over = Event()
+
+    def remove() -> None:
+        while not over.is_set():
+            with suppress(FileNotFoundError):
+                place.directory.rmdir()
+
+    with ThreadPoolExecutor() as pool:
+        removers = [pool.submit(remove) for _ in range(2)]
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for _ in range(5_000):
+                make_directory(place)
+        finally:
+            sys.setswitchinterval(usual)
+            over.set()
+        for remover in removers:
+            remover.result()
 
 
 def test_what_a_killed_destroy_leaves_can_be_destroyed(tmp_path: Path) -> None:

@@ -138,7 +138,20 @@ def _refuse_foreign(place: Place) -> None:
 def make_directory(place: Place) -> None:
     """Create the directory with its parents; nothing in it says yet that it is ours."""
     with disk_errors(place):
-        place.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while not _made(place.directory):
+            pass
+
+
+def _made(directory: Path) -> bool:
+    """Make it once; False where a destroy removed it between mkdir's two looks."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISDIR(directory.lstat().st_mode):
+                raise
+        return False
+    return True
 
 
 def make_ours(place: Place) -> None:
