@@ -211,7 +211,7 @@ def _look_at_files(directory: Path, *files: Path | None) -> None:
         with each.open("ab"):
             pass
         if new:
-            each.unlink()
+            each.unlink(missing_ok=True)
 
 
 def _write(path: Path, content: bytes) -> str:
