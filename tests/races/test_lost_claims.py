@@ -125,7 +125,8 @@ def test_a_worker_takes_a_new_number_after_each_lost_connection(
     """A claim may come back after a crash of the database, with the same number: never under the same worker."""
     release = tmp_path / "release"
     app.jobs["wait_for"].enqueue(str(release))
-    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'semel worker'"
+    end = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+              WHERE application_name = 'semel worker' AND datname = current_database()"""
 
     async def work() -> None:
         async with app.worker(lease=60, upkeep=False, schedules=False):
