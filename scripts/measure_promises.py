@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ from measure_worker import drain
 from semel.cli.benched import SCHEMA
 from semel.embedded import EmbeddedServer
 from semel.queue.app import App
-from semel.sql import Catalogue
+from semel.sql import Catalogue, Text
 from semel.store.jobs import Detail, Fence, claim, settle
 from semel.store.migrate import migrate_database
 from semel.store.statement import Operation, Statement
@@ -50,10 +51,8 @@ class Way:
     """The queue, with something taken out."""
 
     name: str
-    settle: tuple[str, str] | None = None
-    """From where to where the statement is left out: from the first word, up to the second."""
-    gone: tuple[str, ...] = ()
-    """What is left out of the claim and of the settling."""
+    cuts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the statement's name: patterns of what is left out of it."""
     ddl: str = ""
     failures: int = 0
     """How often each attempt fails first, with a traceback."""
@@ -67,11 +66,11 @@ class Cost:
     log: list[float] = field(default_factory=list)
 
 
-FENCE = (
-    " AND owned.claim = ending.claim AND owned.worker = ending.worker",
-    "claim = nextval('\"semel\".claim_seq'),",
-    "worker = CAST(:worker AS bigint),",
-)
+HISTORY = {"queue/settle": (r"\), stored AS \(.*?(?=\), kept AS \()",)}
+FENCE = {
+    "queue/settle": (r" AND owned\.claim = ending\.claim AND owned\.worker = ending\.worker",),
+    "queue/claim": (r"claim = nextval\([^)]*\),", r"worker = CAST\(:worker AS bigint\),"),
+}
 CHECKS = """
 DO $$DECLARE found record; BEGIN
     FOR found IN SELECT conname, conrelid::regclass AS place FROM pg_constraint
@@ -83,8 +82,8 @@ END$$"""
 
 WAYS = (
     Way("as it is"),
-    Way("without the history", settle=("), stored AS (", "), kept AS (")),
-    Way("without the fence", gone=FENCE),
+    Way("without the history", HISTORY),
+    Way("without the fence", FENCE),
     Way(
         "without waking workers, without looking at a status given by hand",
         ddl="ALTER TABLE semel.jobs DISABLE TRIGGER USER",
@@ -111,30 +110,15 @@ class Server:
         assert row is not None
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e3, float(row[0])
 
-    def run(self, operation: Operation[Any], change: Callable[[str], str]) -> list[tuple[Any, ...]]:
+    def run(self, operation: Operation[Any], way: Way) -> list[tuple[Any, ...]]:
         statement = next(operation.steps())
         assert isinstance(statement, Statement)
         text = self._catalogue.text(statement.name, **statement.literals)
-        changed = type(text)(text.name, change(text.raw)).named
-        return self.connection.execute(changed.encode(), statement.parameters).fetchall()
-
-    def do(self, ddl: str) -> None:
-        if ddl:
-            self.connection.execute(ddl.encode())
-
-
-def changed(way: Way) -> Callable[[str], str]:
-    """The statement without what this way leaves out. What is to go must be there."""
-
-    def change(raw: str) -> str:
-        if way.settle is not None and way.settle[0] in raw:
-            start = raw.index(way.settle[0])
-            raw = raw[:start] + raw[raw.index(way.settle[1]) :]
-        for part in way.gone:
-            raw = raw.replace(part, "")
-        return raw
-
-    return change
+        raw = text.raw
+        for pattern in way.cuts.get(statement.name, ()):
+            raw, found = re.subn(pattern, "", raw, flags=re.DOTALL)
+            assert found == 1, (way.name, pattern)
+        return self.connection.execute(Text(text.name, raw).named.encode(), statement.parameters).fetchall()
 
 
 def one_turn(running: EmbeddedServer, database: str, way: Way, count: int) -> tuple[float, float]:
@@ -143,9 +127,10 @@ def one_turn(running: EmbeddedServer, database: str, way: Way, count: int) -> tu
         connection.execute(f"CREATE DATABASE {database}".encode())
         migrate_database(running.url(database))
         server = Server(running.url(database))
-        server.do(way.ddl)
+        if way.ddl:
+            server.connection.execute(way.ddl.encode())
         drain_by_hand(server, way, count // 10)
-        server.do("CHECKPOINT")
+        server.connection.execute("CHECKPOINT")
         cpu, log = server.used()
         drain_by_hand(server, way, count)
         now_cpu, now_log = server.used()
@@ -156,23 +141,22 @@ def one_turn(running: EmbeddedServer, database: str, way: Way, count: int) -> tu
 
 def drain_by_hand(server: Server, way: Way, count: int) -> None:
     """Store jobs, claim and settle them."""
-    change = changed(way)
     nothing.using(tx=server.connection).enqueue_many(
         [(number, f"user{number}@example.com") for number in range(count)]
     )
     for round_ in range(way.failures + 1):
         settled = 0
-        while held := claimed(server, change):
+        while held := claimed(server, way):
             details = [failure(fence) for fence in held] if round_ < way.failures else []
-            settled += len(server.run(settle(held, details, remember=LEASE), change))
+            settled += len(server.run(settle(held, details, remember=LEASE), way))
             if settled == count:
                 break
         assert settled == count, (way.name, settled)
 
 
-def claimed(server: Server, change: Callable[[str], str]) -> list[Fence]:
+def claimed(server: Server, way: Way) -> list[Fence]:
     operation = claim(worker=1, limit=BATCH, lease=LEASE, max_crashes=3, queues=None)
-    return [Fence(row[0], row[1], 1) for row in server.run(operation, change)]
+    return [Fence(row[0], row[1], 1) for row in server.run(operation, way)]
 
 
 def failure(fence: Fence) -> Detail:

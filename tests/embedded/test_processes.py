@@ -167,8 +167,7 @@ def test_a_lock_is_one_holders_while_its_directory_comes_and_goes(tmp_path: Path
                 remove_runtime(place)
 
     with ThreadPoolExecutor(4) as pool:
-        for held in [pool.submit(hold_and_remove, number) for number in range(4)]:
-            held.result()
+        list(pool.map(hold_and_remove, range(4)))
     assert not place.runtime.exists()
 
 

@@ -17,7 +17,7 @@ from tests.worker.helpers import LIMIT, ask, drain, make_app, perform, show, unt
 from semel import Settings
 from semel.queue.worker.links import Link
 from semel.queue.worker.messages import Numbers
-from semel.queue.worker.upkeep import Upkeep
+from semel.queue.worker.upkeep import Chore, Upkeep
 from semel.sql import Catalogue
 from semel.store.connect import connect_async
 from semel.store.drivers.psycopg3 import AsyncPsycopgSession
@@ -295,3 +295,17 @@ def test_a_chore_that_fails_does_not_end_the_others(
     old = make_old_day(database_url, 10)
     keep_house(lambda: not exists(database_url, old))
     assert "_purge failed" in caplog.text
+
+
+def test_a_chore_that_finds_nothing_comes_seldomer_and_as_often_as_before_once_it_finds_something() -> None:
+    async def nothing() -> bool:
+        return False
+
+    waits = []
+    chore, steady = Chore(nothing, 10, 60), Chore(nothing, 10)
+    for found in (False, False, False, False, True, False):
+        chore.done(found=found)
+        steady.done(found=found)
+        waits.append(chore.wait)
+        assert steady.wait == 10
+    assert waits == [10, 20, 40, 60, 10, 20]

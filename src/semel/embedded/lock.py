@@ -34,8 +34,9 @@ def locked(place: Place) -> Iterator[None]:
 
 def _take(place: Place, held: list[int]) -> bool:
     """Try once; a lock whose file was removed by a destroy in the meantime does not count."""
+    if not make_runtime(place):
+        return False
     try:
-        make_runtime(place)
         descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except FileNotFoundError:
         return False

@@ -137,21 +137,8 @@ def _refuse_foreign(place: Place) -> None:
 
 def make_directory(place: Place) -> None:
     """Create the directory with its parents; nothing in it says yet that it is ours."""
-    with disk_errors(place):
-        while not _made(place.directory):
-            pass
-
-
-def _made(directory: Path) -> bool:
-    """Make it once; False where a destroy removed it between mkdir's two looks."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except FileExistsError:
-        with suppress(FileNotFoundError):
-            if not stat.S_ISDIR(directory.lstat().st_mode):
-                raise
-        return False
-    return True
+    with disk_errors(place), suppress(FileExistsError):
+        place.directory.mkdir(mode=0o700, parents=True)
 
 
 def make_ours(place: Place) -> None:
@@ -177,15 +164,18 @@ def remove_directory(place: Place) -> None:
         place.directory.rmdir()
 
 
-def make_runtime(place: Place) -> None:
+def make_runtime(place: Place) -> bool:
     """Create the private directory under /tmp, or take the one there, if no other user planted it.
 
-    Raises FileNotFoundError where a destroy removed it at the same moment: try again.
+    False where a destroy removed it at the same moment: try again.
     """
     runtime = place.runtime
     with suppress(FileExistsError):
         runtime.mkdir(mode=0o700)
-    found = runtime.lstat()
+    try:
+        found = runtime.lstat()
+    except FileNotFoundError:
+        return False
     owned = found.st_uid == os.geteuid() or (os.geteuid() == 0 and found.st_uid == NOBODY)
     if not stat.S_ISDIR(found.st_mode) or not owned or stat.S_IMODE(found.st_mode) & 0o077:
         raise EmbeddedServerError(
@@ -193,6 +183,7 @@ def make_runtime(place: Place) -> None:
             holds="Nothing was started.",
             remedy=f"Remove {runtime}, or choose another directory for the server.",
         )
+    return True
 
 
 def remove_runtime(place: Place) -> None:

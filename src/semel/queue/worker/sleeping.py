@@ -114,12 +114,10 @@ class Sleeping:
         self._due = None if ahead.due_in is None else now + ahead.due_in
         if self._settled is None:
             self._settled = ahead.next
-        if ahead.oldest >= self._settled:
-            known = now + _KNOWN * self.quiet_poll.total_seconds()
-            self._known_until = known if self._due is None else min(known, self._due)
-            return math.inf
-        self._known_until = now
-        if now >= self._looks_until:
+        settled = ahead.oldest >= self._settled
+        known = now + (_KNOWN * self.quiet_poll.total_seconds() if settled else 0.0)
+        self._known_until = known if self._due is None else min(known, self._due)
+        if settled or now >= self._looks_until:
             return math.inf
         look, self._look = self._look, min(2 * self._look, _LONGEST_LOOK)
         return look

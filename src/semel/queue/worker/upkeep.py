@@ -42,18 +42,19 @@ STUCK_AGE = timedelta(minutes=10)
 
 @dataclass(slots=True)
 class Chore:
-    """What is done again and again: after it found nothing, twice as long later each time, up to ``longest``."""
+    """What is done at an interval; each time that it finds nothing, twice as much later, up to ``longest``."""
 
     run: Callable[[], Awaitable[bool | None]]
     """Answers False where there was nothing to do."""
     interval: float
-    longest: float
+    longest: float = 0.0
+    """Not given: it keeps to the interval."""
     wait: float = 0.0
     due: float = 0.0
 
     def done(self, *, found: bool) -> None:
         """It has run, or failed."""
-        self.wait = self.interval if found or not self.wait else min(2 * self.wait, self.longest)
+        self.wait = self.interval if found else max(self.interval, min(2 * self.wait, self.longest))
         self.due = time.monotonic() + self.wait * random.uniform(0.9, 1.1)  # noqa: S311 - spreads the chores
 
 
@@ -66,13 +67,13 @@ class Upkeep:
         self.numbers = numbers
         hour, minute = 3600 * pace, 60 * pace
         self._chores = (
-            Chore(self._make_days, hour, hour),
+            Chore(self._make_days, hour),
             Chore(self._finish_kept, minute / 6, minute),
-            Chore(self._purge, 5 * minute, 5 * minute),
-            Chore(self._end_days, hour, hour),
-            Chore(self._report_stuck, minute, minute),
-            Chore(self._purge_operations, 5 * minute, 5 * minute),
-            Chore(self._report_operations, 10 * minute, 10 * minute),
+            Chore(self._purge, 5 * minute),
+            Chore(self._end_days, hour),
+            Chore(self._report_stuck, minute),
+            Chore(self._purge_operations, 5 * minute),
+            Chore(self._report_operations, 10 * minute),
         )
 
     async def run(self) -> None:
