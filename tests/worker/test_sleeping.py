@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from tests.worker.helpers import LIMIT, ask, until
+from tests.worker.helpers import LIMIT, ask, until, wait_until
+from tests.worker.processes import running
 
 from semel import App
+from semel.queue.worker import sweeping
 from semel.queue.worker.embedded import EmbeddedWorker
 from semel.store.connect import connect_async
 from semel.store.sleep import Ear
@@ -177,6 +181,45 @@ def test_an_idle_worker_asks_when_the_next_job_is_due_at_every_third_look(
     app.database.watch = watch
     asyncio.run(work())
     assert 3 <= asked.count(ahead) <= 10, asked
+
+
+def test_no_sweep_comes_between_a_lone_job_and_its_end(
+    app: App, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They share a connection. The first sweep comes while work goes on, here in an hour."""
+    monkeypatch.setattr(sweeping, "_WORKING", 3600.0)
+    asked: list[str] = []
+
+    async def work() -> None:
+        async with asleep(app, database_url):
+            for number in range(1, 4):
+                await asyncio.to_thread(by_plain_sql, database_url)
+                await until(lambda number=number: asked.count("queue/settle") >= number, "its end")
+
+    app.database.watch = lambda moment, name: asked.append(name) if moment == "after" else None
+    asyncio.run(work())
+    assert "queue/sweep" not in asked
+
+
+def test_an_idle_child_is_not_woken_by_a_clock_of_its_own(database_url: str) -> None:
+    """A quiet second has a look after its handlers in it, and little else; a draining one also looks whether it is idle."""
+
+    def switches(child: int) -> int:
+        for line in Path(f"/proc/{child}/status").read_text("ascii").splitlines():
+            if line.startswith("voluntary_ctxt_switches"):
+                return int(line.split()[1])
+        raise AssertionError("this system does not count them")
+
+    with running(database_url) as worker:
+        wait_until(lambda: ask(database_url, NOTED), "it sleeps")
+        (child,) = worker.children()
+
+        def in_a_second() -> int:
+            before = switches(child)
+            time.sleep(1)
+            return switches(child) - before
+
+        wait_until(lambda: in_a_second() <= 8, "a second with few wake-ups")
 
 
 def test_it_hears_of_jobs_that_are_due_before_it_asks_again(app: App, database_url: str) -> None:

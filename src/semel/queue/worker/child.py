@@ -49,6 +49,8 @@ class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Settings by name; durations in seconds."""
     log_format: str = "text"
     log_level: str = "INFO"
+    drain: bool = False
+    """The supervisor stops once nothing is due, and wants to be told."""
     channel: int
     slots: int
     capacity: int
@@ -103,10 +105,11 @@ class _Child:
         collect_seldom()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, engine.stop)
-        listening = asyncio.create_task(_listen(channel, engine, settings.lease))
-        telling = asyncio.create_task(_tell_idle(channel, engine))
+        beside = [asyncio.create_task(_listen(channel, engine, settings.lease))]
+        if self.options.drain:
+            beside.append(asyncio.create_task(_tell_idle(channel, engine)))
         complete = await engine.run()
-        await end_tasks((listening, telling))
+        await end_tasks(beside)
         logger.info("stopped: %s", dataclasses.asdict(engine.board.counts))
         return 0 if complete else 3
 

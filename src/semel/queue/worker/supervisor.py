@@ -178,6 +178,7 @@ class Supervisor:
             overrides={name: value for name, value in overrides.items() if value is not None},
             log_format=options.log_format,
             log_level=options.log_level,
+            drain=options.drain,
             channel=-1,
             slots=-1,
             capacity=0,

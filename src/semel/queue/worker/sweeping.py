@@ -59,9 +59,11 @@ class Sweeping:
                 await self._ended.wait()
 
     async def run(self) -> None:
-        """Sweep whenever that is wanted, and rest between."""
+        """Sweep whenever that is wanted, and rest between; not at once after idleness, beside the first jobs."""
         while True:
-            await self._wanted.wait()
+            if not self._wanted.is_set():
+                await self._wanted.wait()
+                await self._unless_urgent(0.0 if self.lanes.marked else _WORKING)
             self._wanted.clear()
             self._urgent.clear()
             await self._rest(await self._sweep())
@@ -84,6 +86,9 @@ class Sweeping:
         pause = min(max(seconds * (1 / _SHARE - 1), _SHORTEST), _LONGEST)
         await asyncio.sleep(pause)
         if pause < _WORKING and not self.lanes.undecided:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_WORKING - pause):
-                    await self._urgent.wait()
+            await self._unless_urgent(_WORKING - pause)
+
+    async def _unless_urgent(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._urgent.wait()
