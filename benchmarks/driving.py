@@ -26,6 +26,8 @@ from benchmarks.seen import Seen
 
 LOOK = 0.01
 SLEEPING = "SELECT count(*) FROM semel.sleepers WHERE until > now()"
+WARM_UP = 1_000
+"""Jobs a child that are run beforehand where children wait for what is measured."""
 SETTLE = 4.0
 """Seconds that a worker has before it counts as idle."""
 
@@ -131,32 +133,41 @@ class Bench:
         return Reading(found.value, found.noise, {**found.also, "wal": wal})
 
     def drain_at_once(self, peer: Peer, count: int, workers: int = 1) -> Reading:
-        """Of semel: all children are up and asleep when the jobs become due, in one moment."""
+        """Of semel: all children have worked before, and are asleep when the jobs become due, in one moment."""
         self.prepare(peer)
         children = workers * int(peer.settings.get("children", "1"))
 
-        def begin(run: Run) -> None:
-            while self.cluster.ask(SLEEPING, peer.name) != children:
-                run.check()
-                time.sleep(0.1)
-            due = time.time() + 10 + count / 4_000
-            self.call(peer.with_settings(peer.name, due=str(due)), "many", count)
-            if time.time() > due:
-                raise Refused("the jobs were due before all were stored")
+        def begin(run: Run) -> int:
+            warm_up = WARM_UP * children
+            for job, jobs in (("warming", warm_up), (peer.settings.get("job", "nothing"), count)):
+                self._until_asleep(run, peer, children)
+                due = time.time() + 10 + jobs / 4_000
+                self.call(peer.with_settings(peer.name, job=job, due=str(due)), "many", jobs)
+                if time.time() > due:
+                    raise Refused("the jobs were due before all were stored")
+            return warm_up
 
         return self.burn(peer, count, workers, begin)
 
+    def _until_asleep(self, run: Run, peer: Peer, children: int) -> None:
+        while self.cluster.ask(SLEEPING, peer.name) != children or self.cluster.ask(
+            peer.remaining, peer.name
+        ):
+            run.check()
+            time.sleep(0.1)
+
     def burn(
-        self, peer: Peer, count: int, workers: int = 1, begin: Callable[[Run], None] = lambda run: None
+        self, peer: Peer, count: int, workers: int = 1, begin: Callable[[Run], int] = lambda run: 0
     ) -> Reading:
         """Jobs a second from the start of the first handler until the database shows none left.
 
-        Refused unless each of the jobs 0 to ``count`` ran once. ``begin`` is called once the workers are started.
+        Refused unless each of the jobs 0 to ``count`` ran once. ``begin`` is called once the workers are started; it answers
+        how many others it let them finish.
         """
         meter, before, finished = Meter(), self.cluster.written_ahead(), self._finished(peer)
         used = self.cluster.processor_seconds()
         with self.counting(peer) as remaining, self.working(peer, count, workers) as (run, seen):
-            begin(run)
+            finished += begin(run)
             run.until_all_ran(seen, remaining)
             while remaining():
                 run.check()

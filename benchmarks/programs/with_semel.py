@@ -28,6 +28,11 @@ async def nothing(i: int, to: str) -> None:
 
 
 @app.job
+async def warming(i: int, to: str) -> None:
+    """Runs before what is measured, and is not marked."""
+
+
+@app.job
 def on_thread(i: int, to: str) -> None:
     mark(i)
 

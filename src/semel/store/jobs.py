@@ -14,6 +14,7 @@ import msgspec
 
 from semel.core.job import ClaimedJob
 from semel.store.statement import Operation, Rows, Statement, Steps
+from semel.store.turns import TURNS
 
 CLAIM_SIZES = (500, 200, 100, 50, 20, 10, 5, 2, 1)
 """The limits that the claim's text is made with; literals, so that its plan stays cheap."""
@@ -42,6 +43,8 @@ class Claims:
     ended: tuple[ClaimedJob, ...]
     more: bool = False
     """There may be more due: it took as many as it could."""
+    busy: bool = False
+    """It looked at nothing: as many others claim the same as may at once."""
 
 
 class Detail(msgspec.Struct, omit_defaults=True):
@@ -67,21 +70,24 @@ def claim(
     queues: Sequence[str] | None,
     without: Iterable[str] = (),
     keyless: bool = False,
+    turn: str | None = None,
 ) -> Operation[Claims]:
     """Take up to ``limit`` due jobs, in the order they are to start.
 
     Of these queues and never of those ``without``; with ``keyless`` only those that have no ordering key. Locks the rows it
-    takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends.
+    takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends. ``turn`` names those who
+    claim the same: at most `TURNS` of them claim at once, and the answer to another one is that they are busy.
     """
     size = claim_size(limit)
     parameters = claim_parameters(worker, lease, max_crashes) | {
         "queues": None if queues is None else list(queues),
         "without": sorted(without),
         "keyless": keyless,
+        "turn": turn,
     }
 
     def steps() -> Steps[Claims]:
-        rows = yield Statement("queue/claim", parameters, {"limit": str(size)})
+        rows = yield Statement("queue/claim", parameters, {"limit": str(size), "turns": str(TURNS)})
         return in_order_of_start(read_claims(rows, worker, size))
 
     return Operation("claim", steps, alone=True)
@@ -118,7 +124,9 @@ def claim_size(limit: int) -> int:
 
 
 def read_claims(rows: Rows, worker: int, size: int) -> Claims:
-    """The rows of a claim that could take ``size`` of them."""
+    """The rows of a claim that could take ``size`` of them; a row without an id says that it had no turn."""
+    if rows and rows[0][0] is None:
+        return Claims((), (), busy=True)
     taken: list[ClaimedJob] = []
     ended: list[ClaimedJob] = []
     for id_, number, status, kind, payload, attempts, most, crashes, queue, priority, key, run_at in rows:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from semel.store.jobs import Claims, claim_parameters, claim_size, in_order_of_start, read_claims
 from semel.store.sleep import Serves, serving_parameters
 from semel.store.statement import Operation, Statement, Steps
+from semel.store.turns import TURNS
 
 _EARLIEST: Final = "-infinity"
 
@@ -49,7 +50,13 @@ class Swept:
 
 
 def claim_marked(
-    marks: Mapping[Lane, Mark], *, worker: int, limit: int, lease: timedelta, max_crashes: int
+    marks: Mapping[Lane, Mark],
+    *,
+    worker: int,
+    limit: int,
+    lease: timedelta,
+    max_crashes: int,
+    turn: str | None = None,
 ) -> Operation[Claims]:
     """Take up to ``limit`` due jobs of these lanes, in the order given, each from its mark on.
 
@@ -62,10 +69,11 @@ def claim_marked(
         "run_ats": [mark.run_at or _EARLIEST for mark in marks.values()],
         "ids": [mark.id for mark in marks.values()],
         "keyless": False,
+        "turn": turn,
     }
 
     def steps() -> Steps[Claims]:
-        rows = yield Statement("queue/claim_marked", parameters, {"limit": str(size)})
+        rows = yield Statement("queue/claim_marked", parameters, {"limit": str(size), "turns": str(TURNS)})
         return in_order_of_start(read_claims(rows, worker, size))
 
     return Operation("claim", steps, alone=True)

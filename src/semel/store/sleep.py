@@ -30,6 +30,11 @@ class Serves:
     queues: tuple[str, ...] | None = None
     without: frozenset[str] = frozenset()
 
+    @property
+    def turn(self) -> str:
+        """What those have in common that claim the same, and take turns at it."""
+        return repr((self.queues and sorted(self.queues), sorted(self.without)))
+
     def includes(self, queue: str) -> bool:
         """Whether a queue, its name cut as a notification carries it, may be one of them."""
         if self.queues is None:

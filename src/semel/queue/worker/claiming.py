@@ -19,9 +19,11 @@ from semel.queue.worker.outcomes import log_ended_by_claim
 from semel.queue.worker.sleeping import Sleeping
 from semel.queue.worker.starter import Starter
 from semel.queue.worker.sweeping import Sweeping
+from semel.store.faults import LockBusy
 from semel.store.jobs import Claims
 from semel.store.sleep import Serves
 from semel.store.statement import Operation
+from semel.store.turns import wait_for_turn
 
 logger = logging.getLogger("semel.worker")
 
@@ -36,6 +38,8 @@ _PAUSE = 0.005
 
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 5.0
+
+_NOTHING = Claims((), ())
 
 Take = Callable[[int, int, Settings], Operation[Claims] | None]
 """A claim to run: for this worker number, so many at most, with the settings' lease. None: there is nothing to ask."""
@@ -74,6 +78,7 @@ class Claiming:
         self.worker = draw_worker()
         self.stopping = False
         self.idle = asyncio.Event()
+        self._serves = serves
         self._sleeping = Sleeping(link, serves, settings)
         self._wake = self._sleeping.heard
         self._sweeping = sweeping
@@ -176,11 +181,8 @@ class Claiming:
         conclusive = self._sweeping is None or self._sweeping.covers(self._unswept_since, began)
         count, more = 0, False
         for take in self.takes:
-            operation = take(self.worker, wanted - count, self.settings) if count < wanted else None
-            if operation is not None and not self.stopping:
-                claimed = time.monotonic()
-                found = await self.link.run(operation)
-                self._hold(found, claimed)
+            if count < wanted and not self.stopping:
+                found = await self._take(take, wanted - count)
                 count += len(found.taken) + len(found.ended)
                 more = more or found.more
         if count:
@@ -188,6 +190,18 @@ class Claiming:
         elif quiet and self.board.empty and asked == self._asked and conclusive:
             self.idle.set()
         return Look(count, more, conclusive)
+
+    async def _take(self, take: Take, wanted: int) -> Claims:
+        """Run one claim, again where others are busy, and hold what it took."""
+        while (operation := take(self.worker, wanted, self.settings)) is not None and not self.stopping:
+            claimed = time.monotonic()
+            found = await self.link.run(operation)
+            if not found.busy:
+                self._hold(found, claimed)
+                return found
+            with contextlib.suppress(LockBusy):
+                await self.link.run(wait_for_turn(self._serves.turn))
+        return _NOTHING
 
     def _hold(self, found: Claims, claimed: float) -> None:
         for job in found.ended:

@@ -19,6 +19,9 @@ from semel.store.statement import Operation, Steps
 SLOW: Final = 0.002
 """Seconds of the server's for a sweep: from two such on, claims go from marks."""
 
+PATIENCE: Final = 6
+"""Answers in a row that others are busy, after which one claims without a turn: who holds the turns may be frozen."""
+
 _FAST: Final = 0.001
 _IN_A_ROW: Final = 2
 _KEPT: Final = 64
@@ -35,6 +38,8 @@ class Lanes:
         self.serves = serves
         self.marked = False
         """Whether claims go from marks: then no answer does not mean that nothing is due."""
+        self.busy = 0
+        """Answers in a row that others are busy."""
         self._slow = slow
         self._marks: dict[Lane, Mark] = {}
         self._due_at: dict[Lane, float] = {}
@@ -48,13 +53,23 @@ class Lanes:
     def take(self, worker: int, limit: int, settings: Settings) -> Operation[Claims]:
         """The claim to run."""
         lease, most = settings.lease, settings.max_crashes
+        turn = self.serves.turn if self.busy < PATIENCE else None
         if self.marked:
-            return self._advancing(
-                claim_marked(self._in_turn(), worker=worker, limit=limit, lease=lease, max_crashes=most)
+            marks = self._in_turn()
+            return self._following(
+                claim_marked(marks, worker=worker, limit=limit, lease=lease, max_crashes=most, turn=turn)
             )
         queues, without = self.serves.queues, self.serves.without
-        return claim(
-            worker=worker, limit=limit, lease=lease, max_crashes=most, queues=queues, without=without
+        return self._following(
+            claim(
+                worker=worker,
+                limit=limit,
+                lease=lease,
+                max_crashes=most,
+                queues=queues,
+                without=without,
+                turn=turn,
+            )
         )
 
     def learn(self, swept: Swept) -> None:
@@ -69,18 +84,23 @@ class Lanes:
             self._move(swept)
             self._forget(swept)
 
-    def _advancing(self, operation: Operation[Claims]) -> Operation[Claims]:
-        """The same, and the marks follow what it took."""
+    def _following(self, operation: Operation[Claims]) -> Operation[Claims]:
+        """The same, and what it came to is noted: whether others were busy, and how far the marks are."""
 
         def steps() -> Steps[Claims]:
             found = yield from operation.steps()
-            for job in (*found.taken, *found.ended):
-                lane, mark = Lane(job.queue, job.priority), Mark(job.run_at, job.id)
-                if self._marks.get(lane, mark).is_before(mark):
-                    self._marks[lane] = mark
+            self.busy = self.busy + 1 if found.busy else 0
+            if self.marked:
+                self._advance(found)
             return found
 
         return Operation(operation.name, steps, alone=operation.alone)
+
+    def _advance(self, found: Claims) -> None:
+        for job in (*found.taken, *found.ended):
+            lane, mark = Lane(job.queue, job.priority), Mark(job.run_at, job.id)
+            if self._marks.get(lane, mark).is_before(mark):
+                self._marks[lane] = mark
 
     def _in_turn(self) -> dict[Lane, Mark]:
         """Higher priorities first; lanes of one priority take turns by chance."""

@@ -59,11 +59,15 @@ class Sweeping:
                 await self._ended.wait()
 
     async def run(self) -> None:
-        """Sweep whenever that is wanted, and rest between; not at once after idleness, beside the first jobs."""
+        """Sweep whenever that is wanted, and rest between.
+
+        Once it is known how long a sweep takes, none comes between the first jobs after idleness and their ends.
+        """
         while True:
             if not self._wanted.is_set():
                 await self._wanted.wait()
-                await self._unless_urgent(0.0 if self.lanes.marked else _WORKING)
+                if self._known and not self.lanes.marked and not self.lanes.undecided:
+                    await self._unless_urgent(_WORKING)
             self._wanted.clear()
             self._urgent.clear()
             await self._rest(await self._sweep())

@@ -1,5 +1,4 @@
--- No statement by itself: how the rows that `picked` names are taken for one attempt each. claim.sql and claim_in_order.sql
--- end with it.
+-- No statement by itself: how the rows that `picked` names are taken for one attempt each. The claims take by it.
 UPDATE {schema}.jobs
    SET status = CASE WHEN status = 'running' AND crashes + 1 >= CAST(:max_crashes AS smallint)
                      THEN 'failed' ELSE 'running' END,
@@ -16,5 +15,5 @@ UPDATE {schema}.jobs
        worker = CAST(:worker AS bigint),
        locked_until = clock_timestamp() + make_interval(secs => CAST(:lease AS double precision))
  WHERE id = ANY (ARRAY(SELECT id FROM picked))
-RETURNING id, claim, status, kind, CAST(payload AS text), attempts, max_attempts, crashes, queue, priority,
-          ordering_key, greatest(run_at, CAST('0002-01-01 00:00:00+00' AS timestamptz))
+RETURNING id, claim, status, kind, CAST(payload AS text) AS payload, attempts, max_attempts, crashes, queue, priority,
+          ordering_key, greatest(run_at, CAST('0002-01-01 00:00:00+00' AS timestamptz)) AS run_at
