@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from tests.support.waiting import until
 
 from semel import DatabaseUnreachable
 from semel.sql import Catalogue
@@ -147,7 +148,7 @@ def test_each_event_loop_has_its_own_and_a_dead_loops_are_closed(database, backe
     first = asyncio.run(use_twice())
     second = asyncio.run(use_twice())
     assert first != second
-    assert first not in backends()
+    until(lambda: first not in backends(), "the server's process has ended")
 
 
 def test_a_loop_shares_a_few_survives_a_kill_and_closes(database, backends, kill):
@@ -163,7 +164,7 @@ def test_a_loop_shares_a_few_survives_a_kill_and_closes(database, backends, kill
         await database.aclose()
 
     asyncio.run(main())
-    assert backends() == set()
+    until(lambda: not backends(), "the server's processes have ended")
 
 
 def test_a_cancelled_call_gives_its_connection_up(database, backends):
@@ -186,6 +187,6 @@ def test_close_closes_also_what_comes_back_later(database, backends):
     with database.session():
         database.close()
         assert len(backends()) == 1
-    assert backends() == set()
+    until(lambda: not backends(), "the server's processes have ended")
     with database.session() as session:
         session.connection.execute("SELECT 1")
