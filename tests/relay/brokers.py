@@ -122,9 +122,10 @@ class Redis(Broker):
     def read(self) -> list[Arrived]:
         import redis
 
-        with redis.Redis(port=self.port) as client:
-            jobs = [json.loads(each) for each in reversed(client.lrange("queue:default", 0, -1))]
-            client.delete("queue:default")
+        with redis.Redis(port=self.port) as client, client.pipeline(transaction=True) as both:
+            both.lrange("queue:default", 0, -1)
+            both.delete("queue:default")
+            jobs = [json.loads(each) for each in reversed(both.execute()[0])]
         return [Arrived(job["jid"], (job["args"] + [None])[1], job["args"][0]) for job in jobs]
 
 
