@@ -31,9 +31,8 @@ def test_a_broker_is_killed_in_the_middle(
     enqueue(database_url, COUNT)
     with RelayProcess(database_url, tmp_path, broker.target, lease=30) as relay:
         until(lambda: done(database_url) > COUNT // 5, "some are done")
-        stored = leave_some(
-            database_url, COUNT, least=COUNT // 2
-        )  # an idle client of Redis would connect again unseen
+        # An idle client of Redis would connect again unseen, so that much is left.
+        stored = leave_some(database_url, COUNT, least=COUNT // 2)
         broker.restart()
         enqueue(database_url, MORE, stored)
         until(lambda: done(database_url) == stored + MORE, "all are done", 150)

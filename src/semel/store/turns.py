@@ -8,7 +8,7 @@ from typing import Final
 from semel.store.statement import Operation, Statement, Steps
 
 TURNS: Final = 4
-"""Claims for the same queues that run at once. More would not be faster: each claims hundreds of jobs."""
+"""Claims for the same queues that run at once: two processors stay busy while some of them commit."""
 
 
 def wait_for_turn(turn: str) -> Operation[None]:
