@@ -36,7 +36,7 @@ class Run:
     def until_all_ran(self, seen: Seen, remaining: Callable[[], int]) -> None:
         """Looks at the marks only: no query runs meanwhile, but where nothing moves."""
         pause = 0.01 if seen.jobs < 200_000 else 0.1
-        moved = time.monotonic()
+        moved = began = time.monotonic()
         while (ran := seen.ran()) < seen.jobs:
             now = time.monotonic()
             if ran and not self._timeline:
@@ -49,7 +49,8 @@ class Run:
                     return
                 moved = now
             self.check()
-            time.sleep(pause)
+            time.sleep(max(pause, 10 * (now - began)))  # forty workers have as many files to look at
+            began = time.monotonic()
         self._timeline.append((time.monotonic(), ran))
 
     def microseconds_a_job(self, count: int) -> float:

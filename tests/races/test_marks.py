@@ -69,6 +69,12 @@ def test_lanes_are_served_in_the_order_given(database_url: str, winner: Rival) -
     assert taken(winner.does(from_marks({Lane("other", 0): beginning}))) == other
 
 
+def test_a_mark_without_a_time_stands_beside_one_with_a_time(database_url: str, winner: Rival) -> None:
+    (first,), (second,) = store(database_url, 30), store(database_url, 60, queue="other")
+    marks = {DEFAULT: Mark(None, 0), Lane("other", 0): mark_at(database_url, second)}
+    assert taken(winner.does(from_marks(marks))) == [second, first]
+
+
 def test_a_claim_from_marks_rescues_as_every_claim_does(database_url: str, winner: Rival) -> None:
     jobs = store(database_url, 30)
     marks = {DEFAULT: Mark(None, 0)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from tests.support.rivals import LEASE, Rival
@@ -19,7 +20,7 @@ from semel.store.jobs import Claims, claim
 from semel.store.marks import Lane, Mark, claim_marked
 from semel.store.sleep import Serves
 from semel.store.statement import Operation
-from semel.store.turns import TURNS, wait_for_turn
+from semel.store.turns import TURNS
 
 ALL = Serves()
 
@@ -28,7 +29,7 @@ def store(url: str, queue: str = "default") -> None:
     ask(url, "INSERT INTO semel.jobs (kind, queue) VALUES ('quick', %s)", queue)
 
 
-def from_the_beginning(serves: Serves) -> Operation[Claims]:
+def from_the_beginning(serves: Serves, waiting: bool = False) -> Operation[Claims]:
     return claim(
         worker=1,
         limit=1,
@@ -37,19 +38,28 @@ def from_the_beginning(serves: Serves) -> Operation[Claims]:
         queues=serves.queues,
         without=serves.without,
         turn=serves.turn,
+        waiting=waiting,
     )
 
 
-def from_a_mark(serves: Serves) -> Operation[Claims]:
-    marks = {Lane("default", 0): Mark(None, 0)}
-    return claim_marked(marks, worker=1, limit=1, lease=LEASE, max_crashes=3, turn=serves.turn)
+def from_a_mark(serves: Serves, waiting: bool = False) -> Operation[Claims]:
+    marks = {
+        Lane("default", 0): Mark(None, 0),
+        Lane("an'other", 1): Mark(datetime(2020, 1, 1, tzinfo=UTC), 7),
+    }
+    return claim_marked(
+        marks, worker=1, limit=1, lease=LEASE, max_crashes=3, turn=serves.turn, waiting=waiting
+    )
+
+
+FORMS = pytest.mark.parametrize("claiming", [from_the_beginning, from_a_mark])
 
 
 @contextmanager
-def turns_taken(url: str, serves: Serves = ALL) -> Iterator[None]:
-    """Inside, as many claims as may run at once have begun and do not end."""
+def turns_taken(url: str, serves: Serves = ALL, turns: int = TURNS) -> Iterator[None]:
+    """Inside, so many claims have begun and do not end; otherwise as many as may run at once."""
     with ExitStack() as stack:
-        for _ in range(TURNS):
+        for _ in range(turns):
             rival = Rival(url)
             stack.callback(rival.close)
             found = stack.enter_context(rival.holds(from_the_beginning(serves)))
@@ -57,7 +67,7 @@ def turns_taken(url: str, serves: Serves = ALL) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("claiming", [from_the_beginning, from_a_mark])
+@FORMS
 def test_without_a_turn_it_says_so_and_takes_nothing(
     database_url: str, winner: Rival, claiming: Callable[[Serves], Operation[Claims]]
 ) -> None:
@@ -83,17 +93,38 @@ def test_a_claim_that_asks_for_no_turn_needs_none(database_url: str, winner: Riv
         assert winner.claims()
 
 
-def test_waiting_ends_where_a_claim_ends(database_url: str, winner: Rival) -> None:
+@FORMS
+def test_waiting_ends_where_a_claim_ends_and_what_was_stored_meanwhile_is_seen(
+    database_url: str, winner: Rival, claiming: Callable[[Serves, bool], Operation[Claims]]
+) -> None:
     with turns_taken(database_url):
-        waiting = winner.waits_for(wait_for_turn(ALL.turn))
-    waiting.result(10)
+        waiting = winner.waits_for(claiming(ALL, True))
+        ask(
+            database_url,
+            "INSERT INTO semel.jobs (kind, queue, run_at) VALUES ('quick', 'default', now() - interval '1 hour')",
+        )
+    assert len(waiting.result(10).taken) == 1
     with turns_taken(database_url):
         pass  # it has left no lock behind
 
 
-def test_waiting_is_given_up(database_url: str, winner: Rival) -> None:
-    with turns_taken(database_url), pytest.raises(LockBusy):
-        winner.does(wait_for_turn(ALL.turn))
+@FORMS
+def test_waiting_is_given_up_and_nothing_is_taken(
+    database_url: str, winner: Rival, claiming: Callable[[Serves, bool], Operation[Claims]]
+) -> None:
+    with turns_taken(database_url):
+        store(database_url)
+        with pytest.raises(LockBusy):
+            winner.does(claiming(ALL, True))
+    assert len(winner.does(claiming(ALL, False)).taken) == 1
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_who_has_waited_holds_one_turn(database_url: str, winner: Rival, attempt: int) -> None:
+    with winner.holds(from_the_beginning(ALL, True)), turns_taken(database_url, turns=TURNS - 1):
+        rival = Rival(database_url)
+        assert rival.does(from_the_beginning(ALL)).busy
+        rival.close()
 
 
 def test_after_a_few_answers_of_that_kind_a_child_claims_without_a_turn(

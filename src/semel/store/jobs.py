@@ -14,7 +14,7 @@ import msgspec
 
 from semel.core.job import ClaimedJob
 from semel.store.statement import Operation, Rows, Statement, Steps
-from semel.store.turns import TURNS
+from semel.store.turns import take_turns
 
 CLAIM_SIZES = (500, 200, 100, 50, 20, 10, 5, 2, 1)
 """The limits that the claim's text is made with; literals, so that its plan stays cheap."""
@@ -71,23 +71,25 @@ def claim(
     without: Iterable[str] = (),
     keyless: bool = False,
     turn: str | None = None,
+    waiting: bool = False,
 ) -> Operation[Claims]:
     """Take up to ``limit`` due jobs, in the order they are to start.
 
     Of these queues and never of those ``without``; with ``keyless`` only those that have no ordering key. Locks the rows it
     takes, waits for none. A crash after the commit leaves them ``running`` until their lease ends. ``turn`` names those who
-    claim the same: at most `TURNS` of them claim at once, and the answer to another one is that they are busy.
+    claim the same: at most `TURNS` of them claim at once, and the answer to another one is that they are busy; ``waiting``:
+    it waits for its turn, and raises `LockBusy` after half a second.
     """
     size = claim_size(limit)
     parameters = claim_parameters(worker, lease, max_crashes) | {
         "queues": None if queues is None else list(queues),
         "without": sorted(without),
         "keyless": keyless,
-        "turn": turn,
     }
 
     def steps() -> Steps[Claims]:
-        rows = yield Statement("queue/claim", parameters, {"limit": str(size), "turns": str(TURNS)})
+        statement = Statement("queue/claim", parameters, {"limit": str(size)})
+        rows = yield take_turns(statement, turn, waiting=waiting)
         return in_order_of_start(read_claims(rows, worker, size))
 
     return Operation("claim", steps, alone=True)

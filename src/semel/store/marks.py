@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from semel.store.jobs import Claims, claim_parameters, claim_size, in_order_of_start, read_claims
 from semel.store.sleep import Serves, serving_parameters
 from semel.store.statement import Operation, Statement, Steps
-from semel.store.turns import TURNS
+from semel.store.turns import take_turns
 
 _EARLIEST: Final = "-infinity"
 
@@ -57,6 +57,7 @@ def claim_marked(
     lease: timedelta,
     max_crashes: int,
     turn: str | None = None,
+    waiting: bool = False,
 ) -> Operation[Claims]:
     """Take up to ``limit`` due jobs of these lanes, in the order given, each from its mark on.
 
@@ -66,14 +67,14 @@ def claim_marked(
     parameters = claim_parameters(worker, lease, max_crashes) | {
         "lanes": [lane.queue for lane in marks],
         "priorities": [lane.priority for lane in marks],
-        "run_ats": [mark.run_at or _EARLIEST for mark in marks.values()],
+        "run_ats": [mark.run_at.isoformat() if mark.run_at else _EARLIEST for mark in marks.values()],
         "ids": [mark.id for mark in marks.values()],
         "keyless": False,
-        "turn": turn,
     }
 
     def steps() -> Steps[Claims]:
-        rows = yield Statement("queue/claim_marked", parameters, {"limit": str(size), "turns": str(TURNS)})
+        statement = Statement("queue/claim_marked", parameters, {"limit": str(size)})
+        rows = yield take_turns(statement, turn, waiting=waiting)
         return in_order_of_start(read_claims(rows, worker, size))
 
     return Operation("claim", steps, alone=True)

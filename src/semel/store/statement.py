@@ -15,11 +15,16 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement to execute: the name of its file, its parameters, and the literals its text is made with."""
+    """One statement to execute: the name of its file, its parameters, and the literals its text is made with.
+
+    ``first`` names another one that the server runs before it, in one message and one transaction: a client that is frozen
+    is never between the two. Each has a snapshot of its own; the parameters are of both, the rows of the second.
+    """
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     literals: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    first: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Final
 
-from semel.store.statement import Operation, Statement, Steps
+from semel.store.statement import Statement
 
 TURNS: Final = 4
 """Claims for the same queues that run at once: two processors stay busy while some of them commit."""
 
 
-def wait_for_turn(turn: str) -> Operation[None]:
-    """Wait until one of those who claim the same is through; raises `LockBusy` where that takes half a second.
+def take_turns(claim: Statement, turn: str | None, *, waiting: bool) -> Statement:
+    """The claim as one that needs a turn of those who claim ``turn``; None: that needs none.
 
-    It leaves no lock behind. Somebody else may be faster to the turn that has become free.
+    Where there is none it answers that it was not its turn; or, ``waiting``, it waits for one, half a second at most, after
+    which it raises `LockBusy`. What is due is then what was due when it began to wait.
     """
-
-    def steps() -> Steps[None]:
-        place = random.randint(1, TURNS)  # noqa: S311 - spreads those that wait
-        yield Statement("queue/wait_for_turn", {"turn": turn, "place": place})
-
-    return Operation("wait_for_turn", steps, alone=True)
+    literals = {**claim.literals, "turns": str(TURNS)}
+    if turn is None or not waiting:
+        return dataclasses.replace(claim, parameters={**claim.parameters, "turn": turn}, literals=literals)
+    place = random.randint(1, TURNS)  # noqa: S311 - spreads those that wait
+    parameters = {**claim.parameters, "turn": None, "awaited": turn, "place": place}
+    return dataclasses.replace(claim, parameters=parameters, literals=literals, first="queue/wait_for_turn")

@@ -19,11 +19,9 @@ from semel.queue.worker.outcomes import log_ended_by_claim
 from semel.queue.worker.sleeping import Sleeping
 from semel.queue.worker.starter import Starter
 from semel.queue.worker.sweeping import Sweeping
-from semel.store.faults import LockBusy
 from semel.store.jobs import Claims
 from semel.store.sleep import Serves
 from semel.store.statement import Operation
-from semel.store.turns import wait_for_turn
 
 logger = logging.getLogger("semel.worker")
 
@@ -78,7 +76,6 @@ class Claiming:
         self.worker = draw_worker()
         self.stopping = False
         self.idle = asyncio.Event()
-        self._serves = serves
         self._sleeping = Sleeping(link, serves, settings)
         self._wake = self._sleeping.heard
         self._sweeping = sweeping
@@ -192,15 +189,13 @@ class Claiming:
         return Look(count, more, conclusive)
 
     async def _take(self, take: Take, wanted: int) -> Claims:
-        """Run one claim, again where others are busy, and hold what it took."""
+        """Run one claim, again while others are busy, and hold what it took."""
         while (operation := take(self.worker, wanted, self.settings)) is not None and not self.stopping:
             claimed = time.monotonic()
             found = await self.link.run(operation)
             if not found.busy:
                 self._hold(found, claimed)
                 return found
-            with contextlib.suppress(LockBusy):
-                await self.link.run(wait_for_turn(self._serves.turn))
         return _NOTHING
 
     def _hold(self, found: Claims, claimed: float) -> None:

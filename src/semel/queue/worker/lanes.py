@@ -11,6 +11,7 @@ import time
 from typing import Final
 
 from semel.core.settings import Settings
+from semel.store.faults import LockBusy
 from semel.store.jobs import Claims, claim
 from semel.store.marks import Lane, Mark, Swept, claim_marked
 from semel.store.sleep import Serves
@@ -53,11 +54,19 @@ class Lanes:
     def take(self, worker: int, limit: int, settings: Settings) -> Operation[Claims]:
         """The claim to run."""
         lease, most = settings.lease, settings.max_crashes
-        turn = self.serves.turn if self.busy < PATIENCE else None
+        turn, waiting = (self.serves.turn if self.busy < PATIENCE else None), self.busy > 0
         if self.marked:
             marks = self._in_turn()
             return self._following(
-                claim_marked(marks, worker=worker, limit=limit, lease=lease, max_crashes=most, turn=turn)
+                claim_marked(
+                    marks,
+                    worker=worker,
+                    limit=limit,
+                    lease=lease,
+                    max_crashes=most,
+                    turn=turn,
+                    waiting=waiting,
+                )
             )
         queues, without = self.serves.queues, self.serves.without
         return self._following(
@@ -69,6 +78,7 @@ class Lanes:
                 queues=queues,
                 without=without,
                 turn=turn,
+                waiting=waiting,
             )
         )
 
@@ -88,7 +98,10 @@ class Lanes:
         """The same, and what it came to is noted: whether others were busy, and how far the marks are."""
 
         def steps() -> Steps[Claims]:
-            found = yield from operation.steps()
+            try:
+                found = yield from operation.steps()
+            except LockBusy:  # it has waited for a turn
+                found = Claims((), (), busy=True)
             self.busy = self.busy + 1 if found.busy else 0
             if self.marked:
                 self._advance(found)

@@ -1,4 +1,4 @@
--- Waits, half a second at most, until one of those who have a turn has ended its claim. Caller: store.turns. Locks: one of the
--- turns of turn.sql, until it commits, which is at once: a claim that waited inside would have a snapshot from before.
-SELECT pg_advisory_xact_lock(hashtextextended('{schema}.jobs ' || CAST(:turn AS text), CAST(:place AS bigint)))
+-- Waits, half a second at most, for one of the turns of turn.sql, and holds it until the transaction ends: with the claim that
+-- comes in the same message. Inside the claim's own statement the snapshot would be from before the wait. Caller: store.turns.
+SELECT pg_advisory_xact_lock(hashtextextended('{schema}.jobs ' || CAST(:awaited AS text), CAST(:place AS bigint)))
   FROM (SELECT set_config('lock_timeout', '500ms', true)) AS patience

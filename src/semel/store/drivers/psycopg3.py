@@ -33,6 +33,14 @@ def _reraise(error: psycopg.Error, broken: bool) -> NoReturn:
     raise named from error
 
 
+def _together(catalogue: Catalogue, statement: Statement) -> str:
+    """Both statements in one text, which only the simple protocol takes: psycopg puts the parameters into it."""
+    texts = (
+        catalogue.text(name, **statement.literals).named for name in (statement.first, statement.name) if name
+    )
+    return ";\n".join(texts)
+
+
 class PsycopgSession:
     """A `psycopg.Connection` as a session. It never commits what the caller began."""
 
@@ -57,6 +65,11 @@ class PsycopgSession:
     def execute(self, statement: Statement) -> Rows:
         text = self.catalogue.text(statement.name, **statement.literals).named
         try:
+            if statement.first is not None:
+                with psycopg.ClientCursor(self.connection, row_factory=tuple_row) as both:
+                    both.execute(_together(self.catalogue, statement), statement.parameters)
+                    both.nextset()
+                    return both.fetchall()
             if self._kept is not None:
                 self._kept.execute(text, statement.parameters)
                 return self._kept.fetchall() if self._kept.rownumber is not None else ()
@@ -121,6 +134,11 @@ class AsyncPsycopgSession:
     async def execute(self, statement: Statement) -> Rows:
         text = self.catalogue.text(statement.name, **statement.literals).named
         try:
+            if statement.first is not None:
+                async with psycopg.AsyncClientCursor(self.connection, row_factory=tuple_row) as both:
+                    await both.execute(_together(self.catalogue, statement), statement.parameters)
+                    both.nextset()
+                    return await both.fetchall()
             if self._kept is not None:
                 await self._kept.execute(text, statement.parameters)
                 return await self._kept.fetchall() if self._kept.rownumber is not None else ()
