@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, LiteralString, cast
 
@@ -185,6 +186,9 @@ def _answers(client: redis.Redis) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    """One that nobody has; below those that the kernel gives to connections, which might have it before its server does."""
+    while True:
+        port = random.randint(20_000, 32_000)
+        with socket.socket() as taken, suppress(OSError):
+            taken.bind(("127.0.0.1", port))
+            return port

@@ -15,6 +15,7 @@ from tests.relay.forwarded import comes_true, make_app
 from tests.support.stored import ask
 
 from semel import App
+from semel.embedded import EmbeddedServer
 from semel.relay import Message, Relay, Running, Sender
 
 SELDOM = {"poll": "1 h", "quiet_poll": "1 h", "lease": "12 h"}
@@ -85,7 +86,9 @@ def test_a_commit_wakes_it(store: Callable[..., None], key: str | None, database
     assert statistics.median(taken) < 0.5, "with the commit in it; without a signal it would be an hour"
 
 
-def test_while_it_is_idle_it_asks_little(database_url: str) -> None:
+def test_while_it_is_idle_it_asks_little(own_server: EmbeddedServer) -> None:
+    """On a server of its own: transactions that others have open make it look again, in whatever database they are."""
+    database_url = own_server.url("semel")
     app, broker = make_app(database_url), Prompt()
     asked: Counter[str] = Counter()
 

@@ -57,7 +57,7 @@ async def watch(url: str, killed: list[subprocess.Popen[str]]) -> Counter[dateti
         while len(seen) < TICKS:
             await asyncio.to_thread(end_and_clean, url, seen)
             for number, replica in enumerate(killed, 1):
-                if len(seen) == 10 * number:
+                if len(seen) >= 10 * number:
                     replica.kill()
             await asyncio.sleep(0.2)
     for task in replicas:

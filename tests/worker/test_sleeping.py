@@ -15,6 +15,7 @@ from tests.worker.helpers import LIMIT, ask, until, wait_until
 from tests.worker.processes import running
 
 from semel import App
+from semel.embedded import EmbeddedServer
 from semel.queue.worker import sweeping
 from semel.queue.worker.embedded import EmbeddedWorker
 from semel.queue.worker.lanes import Lanes
@@ -34,7 +35,11 @@ def ran() -> asyncio.Event:
 
 @pytest.fixture
 def app(database_url: str, ran: asyncio.Event) -> App:
-    app = App(database_url)
+    return make_app(database_url, ran)
+
+
+def make_app(url: str, ran: asyncio.Event) -> App:
+    app = App(url)
 
     @app.job
     async def mark() -> None:
@@ -163,10 +168,11 @@ def test_a_worker_that_may_not_note_its_sleep_looks_by_itself(
 
 
 def test_an_idle_worker_asks_when_the_next_job_is_due_at_every_third_look(
-    app: App, database_url: str
+    own_server: EmbeddedServer, ran: asyncio.Event
 ) -> None:
-    """Of what is stored meanwhile it hears."""
-    asked: list[str] = []
+    """Of what is stored meanwhile it hears. Open transactions, of whatever database, would make it ask at each look."""
+    database_url = own_server.url("semel")
+    app, asked = make_app(database_url, ran), list[str]()
     claim, ahead = "queue/claim", "queue/look_ahead"
 
     def watch(moment: str, name: str) -> None:
