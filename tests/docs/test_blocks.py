@@ -24,7 +24,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.adapters import brokers
 from tests.adapters.sqs_rig import server_of
 from tests.docs.pages import PAGES, ROOT, Block, matches, read_blocks
-from tests.support.keeping import free_port, run_directory
+from tests.support.keeping import ending_with_us, free_port, run_directory
 from tests.support.waiting import until
 
 from semel.embedded import EmbeddedServer
@@ -139,6 +139,12 @@ class Scene:
             text=True,
             start_new_session=True,
         )
+        with ending_with_us(process.pid):
+            yield from self._until_ended(process, command)
+
+    def _until_ended(
+        self, process: subprocess.Popen[str], command: list[str]
+    ) -> Iterator[subprocess.Popen[str]]:
         try:
             yield process
         finally:

@@ -7,8 +7,8 @@ import random
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -48,6 +48,8 @@ finally:
     shutil.rmtree(directory, ignore_errors=True)
 """
 
+ENDS_WITH = 'while kill -s 0 "$1" && kill -s 0 -- "-$2"; do sleep 0.2; done; kill -s KILL -- "-$2"'
+
 
 def run_directory(request: pytest.FixtureRequest) -> tuple[Path, int]:
     """The run's directory, and the process that leads it."""
@@ -77,6 +79,23 @@ def keep(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+@contextmanager
+def ending_with_us(group: int) -> Iterator[None]:
+    """Inside, a process group that we have started is killed once this process is gone, however it ends."""
+    watcher = subprocess.Popen(
+        ["sh", "-c", ENDS_WITH, "sh", str(os.getpid()), str(group)],
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        watcher.kill()
+        watcher.wait()
 
 
 def read_output(directory: Path) -> str:
