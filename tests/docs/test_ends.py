@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.support.waiting import until
+
+from semel.embedded.postmaster import is_alive
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
@@ -20,20 +21,12 @@ with subprocess.Popen(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"],
 """
 
 
-def is_gone(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-
-
 def test_a_program_in_the_background_ends_with_tests_that_are_killed() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", TESTS], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as tests:
         assert tests.stdout is not None
         background = int(tests.stdout.readline())
-        assert not is_gone(background)
+        assert is_alive(background)
         tests.kill()
-    until(lambda: is_gone(background), "it ends")
+    until(lambda: not is_alive(background), "it ends")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -57,7 +57,7 @@ FORMS = pytest.mark.parametrize("claiming", [from_the_beginning, from_a_mark])
 
 @contextmanager
 def turns_taken(url: str, serves: Serves = ALL, turns: int = TURNS) -> Iterator[None]:
-    """Inside, so many claims have begun and do not end; otherwise as many as may run at once."""
+    """Inside, so many claims, each in a turn of its own, have begun and do not end."""
     with ExitStack() as stack:
         for _ in range(turns):
             rival = Rival(url)
@@ -122,9 +122,8 @@ def test_waiting_is_given_up_and_nothing_is_taken(
 @pytest.mark.parametrize("attempt", range(3))
 def test_who_has_waited_holds_one_turn(database_url: str, winner: Rival, attempt: int) -> None:
     with winner.holds(from_the_beginning(ALL, True)), turns_taken(database_url, turns=TURNS - 1):
-        rival = Rival(database_url)
-        assert rival.does(from_the_beginning(ALL)).busy
-        rival.close()
+        with closing(Rival(database_url)) as rival:
+            assert rival.does(from_the_beginning(ALL)).busy
 
 
 def test_after_a_few_answers_of_that_kind_a_child_claims_without_a_turn(

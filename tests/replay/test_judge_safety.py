@@ -17,6 +17,7 @@ import pytest
 from tests.replay.judging import JOBS, describe, run_replay
 from tests.support.waiting import until
 
+from semel.embedded.postmaster import is_alive
 from semel.errors import WorkerDidNotStart
 from semel.replay import peers, scenarios, version
 from semel.replay.description import CalledFunction, Command, Control, Watch
@@ -38,10 +39,6 @@ def state_of(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except OSError:
         return "gone"
-
-
-def is_gone(pid: int) -> bool:
-    return state_of(pid) in ("gone", "Z", "X")
 
 
 def sockets(folder: Path) -> set[Path]:
@@ -80,7 +77,7 @@ def test_nothing_is_left_of_a_run(folder: Path, sqlite: Path) -> None:
         assert process.wait(300) == 0
 
     assert not made.parent.exists()
-    assert all(is_gone(pid) for pid in pids(folder)), pids(folder)
+    assert not any(is_alive(pid) for pid in pids(folder)), pids(folder)
     assert tables(sqlite) >= {"semel_operations"}
     assert "semel_operations" + KEPT not in tables(sqlite)
 
@@ -96,7 +93,7 @@ def test_a_run_that_is_killed_without_the_constraint_is_mended_by_the_next(
         process.wait(20)
 
     assert "semel_operations" + KEPT in tables(sqlite), "it was killed in the middle"
-    until(lambda: all(is_gone(pid) for pid in pids(folder)), "the workers have ended by themselves")
+    until(lambda: not any(is_alive(pid) for pid in pids(folder)), "the workers have ended by themselves")
     seen = run_replay(
         folder, describe("guarded:charge", target=sqlite), only=("two-at-once", "constraint"), constraint=True
     )
@@ -111,7 +108,7 @@ def test_who_was_stopped_does_not_outlive_the_run(folder: Path, sqlite: Path) ->
         process.send_signal(signal.SIGKILL)
         process.wait(20)
 
-    until(lambda: all(is_gone(pid) for pid in pids(folder)), "all have ended, those that slept too")
+    until(lambda: not any(is_alive(pid) for pid in pids(folder)), "all have ended, those that slept too")
 
 
 @pytest.mark.parametrize("breaks", ["on its way", "afterwards"])

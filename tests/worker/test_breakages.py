@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from tests.worker.application import RUNS
@@ -20,6 +19,7 @@ from tests.worker.helpers import LIMIT, ask, drain, make_app, show, until, wait_
 from tests.worker.processes import running
 
 from semel import App
+from semel.embedded.postmaster import is_alive
 from semel.queue.worker.child import ChildOptions, _hello
 from semel.queue.worker.engine import Engine
 from semel.queue.worker.messages import Channel, Hello
@@ -89,13 +89,6 @@ def test_a_child_with_many_schedules_can_say_hello() -> None:
     assert len(hello.schedules) == 400
 
 
-def is_there(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def test_a_handler_process_dies_with_its_child(database_url: str) -> None:
     ask(database_url, RUNS)
     with running(database_url, "--lease", "2 s") as worker:
@@ -105,7 +98,7 @@ def test_a_handler_process_dies_with_its_child(database_url: str) -> None:
         )
         (child,) = worker.children()
         os.kill(child, signal.SIGKILL)
-        wait_until(lambda: not is_there(handler), "the handler's process to end", limit=0.5)
+        wait_until(lambda: not is_alive(handler), "the handler's process to end", limit=0.5)
 
 
 def keepers() -> list[threading.Thread]:

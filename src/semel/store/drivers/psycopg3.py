@@ -33,12 +33,9 @@ def _reraise(error: psycopg.Error, broken: bool) -> NoReturn:
     raise named from error
 
 
-def _together(catalogue: Catalogue, statement: Statement) -> str:
+def _together(catalogue: Catalogue, first: str, text: str) -> str:
     """Both statements in one text, which only the simple protocol takes: psycopg puts the parameters into it."""
-    texts = (
-        catalogue.text(name, **statement.literals).named for name in (statement.first, statement.name) if name
-    )
-    return ";\n".join(texts)
+    return f"{catalogue.text(first).named};\n{text}"
 
 
 class PsycopgSession:
@@ -67,7 +64,7 @@ class PsycopgSession:
         try:
             if statement.first is not None:
                 with psycopg.ClientCursor(self.connection, row_factory=tuple_row) as both:
-                    both.execute(_together(self.catalogue, statement), statement.parameters)
+                    both.execute(_together(self.catalogue, statement.first, text), statement.parameters)
                     both.nextset()
                     return both.fetchall()
             if self._kept is not None:
@@ -136,7 +133,7 @@ class AsyncPsycopgSession:
         try:
             if statement.first is not None:
                 async with psycopg.AsyncClientCursor(self.connection, row_factory=tuple_row) as both:
-                    await both.execute(_together(self.catalogue, statement), statement.parameters)
+                    await both.execute(_together(self.catalogue, statement.first, text), statement.parameters)
                     both.nextset()
                     return await both.fetchall()
             if self._kept is not None:
