@@ -16,7 +16,7 @@ def recorded() -> str:
 
 def test_recording_it_again_gives_the_same() -> None:
     done = subprocess.run(
-        [sys.executable, str(RECORDER), "--print"], capture_output=True, text=True, timeout=150, check=False
+        [sys.executable, str(RECORDER), "--print"], capture_output=True, text=True, timeout=350, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == recorded(), f"record it anew: python {RECORDER.relative_to(ROOT)}"

@@ -119,7 +119,7 @@ def semel(project: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             cwd=project,
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=350,
             check=False,
             stdin=subprocess.DEVNULL,
         )

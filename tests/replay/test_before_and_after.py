@@ -67,7 +67,7 @@ def semel(request: pytest.FixtureRequest, project: Path, database: str) -> Itera
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=280,
+            timeout=550,
             check=False,
         )
 
@@ -100,7 +100,7 @@ def written_down(database: str) -> set[str]:
     return {f"payout {payout_id}" for payout_id, _ in found}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_code_before_fails_and_the_code_after_holds(semel: Semel, project: Path, database: str) -> None:
     refused = semel("replay", DESCRIPTION, *BOTH)
     assert refused.returncode == 2
