@@ -15,7 +15,7 @@ from benchmarks.processes import Meter
 A_SECOND = 500
 SECONDS = 60
 LOGGED = re.compile(
-    r"\[(\d+)\] LOG:  duration: ([\d.]+) ms  (parse|bind|execute) [^:]*: /\* semel queue/claim \*/"
+    r"\[(\d+)\] LOG:  duration: ([\d.]+) ms  (parse|bind|execute) [^:]*: /\* semel queue/claim(?:_marked)? \*/"
 )
 
 

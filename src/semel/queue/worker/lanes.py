@@ -17,13 +17,13 @@ from semel.store.marks import Lane, Mark, Swept, claim_marked
 from semel.store.sleep import Serves
 from semel.store.statement import Operation, Steps
 
-SLOW: Final = 0.002
-"""Seconds of the server's for a sweep: from two such on, claims go from marks."""
+SLOW: Final = 0.001
+"""Seconds of the server's for a sweep: from two such on, claims go from marks. As long as a claim of a few jobs takes."""
 
 PATIENCE: Final = 6
 """Answers in a row that others are busy, after which one claims without a turn: who holds the turns may be frozen."""
 
-_FAST: Final = 0.001
+_FAST: Final = 0.0005
 _IN_A_ROW: Final = 2
 _KEPT: Final = 64
 """Lanes that are looked into though nothing was due in them."""
