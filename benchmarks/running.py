@@ -60,7 +60,7 @@ class Run:
 
     def largest_megabytes(self) -> float:
         """The peak of the process that had most."""
-        return max(peak_megabytes(each) for process in self._processes for each in tree(process.pid))
+        return max(map(peak_megabytes, self._members()))
 
     def last_over_first_fifth(self, count: int) -> float:
         """How fast the last fifth of the jobs ran, against the first."""
@@ -74,4 +74,7 @@ class Run:
         return next((at for at, count in self._timeline if count >= ran), self._timeline[-1][0])
 
     def _used(self) -> float:
-        return processor_seconds(each for process in self._processes for each in tree(process.pid))
+        return processor_seconds(self._members())
+
+    def _members(self) -> list[int]:
+        return tree(*(process.pid for process in self._processes))
