@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -43,9 +43,11 @@ def _connect(url: str) -> socket.socket:
 
 
 def _pass(source: socket.socket, target: socket.socket) -> None:
-    while data := source.recv(65_536):
-        target.sendall(data)
-    target.shutdown(socket.SHUT_WR)
+    """Until either end closes; the other thread may close both at any time."""
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
 
 
 def _answer(server: socket.socket, client: socket.socket) -> None:
