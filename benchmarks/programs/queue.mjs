@@ -51,15 +51,17 @@ async function many(store, count) {
 }
 
 async function pickup(store, count) {
+  const called = [];
   const committed = [];
   const began = now();
   for (let i = 0; i < count; i++) {
     const wait = began + i * 0.05 - now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait * 1000));
+    called.push(now());
     await store(i);
     committed.push(now());
   }
-  answer({ committed });
+  answer({ called, committed });
 }
 
 export async function serve(program) {

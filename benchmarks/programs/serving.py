@@ -59,7 +59,7 @@ class Program:
         elif command == "fed" and self.many:
             await _fed(self.many, count, int(words[2]))
         elif command == "pickup" and self.one:
-            answer({"committed": await _spaced(self.one, count)})
+            answer(await _spaced(self.one, count))
         else:
             raise SystemExit(f"{command}: this program cannot do that")
 
@@ -94,15 +94,16 @@ async def _many(store: Callable[[Sequence[int]], Awaitable[object]], count: int)
     return {"jobs": count, "per_second": count / (time.monotonic() - began)}
 
 
-async def _spaced(store: Callable[[int], Awaitable[object]], count: int) -> list[float]:
-    """One each 50 ms; answers when each call returned, which is after its commit."""
-    committed = []
+async def _spaced(store: Callable[[int], Awaitable[object]], count: int) -> dict[str, object]:
+    """One each 50 ms; answers when each call began, and when it returned, which is after its commit."""
+    called, committed = [], []
     began = time.monotonic()
     for number in range(count):
         await asyncio.sleep(max(0.0, began + number * 0.05 - time.monotonic()))
+        called.append(time.monotonic())
         await store(number)
         committed.append(time.monotonic())
-    return committed
+    return {"called": called, "committed": committed}
 
 
 async def _fed(store: Callable[[Sequence[int]], Awaitable[object]], count: int, a_second: int) -> None:
