@@ -472,9 +472,14 @@ def test_a_handler_of_many_parameters_does_not_list_every_call() -> None:
 
 @pytest.mark.parametrize("value", ODD, ids=range(len(ODD)))
 @pytest.mark.parametrize("place", [0, 1])
-def test_many_calls_are_encoded_and_refused_as_one_by_one(place: int, value: Any) -> None:
+@pytest.mark.parametrize("more", [(), (True,), (True, 5, None)], ids=len)
+@pytest.mark.parametrize("alike", [True, False])
+def test_many_calls_are_encoded_and_refused_as_one_by_one(
+    alike: bool, more: tuple[Any, ...], place: int, value: Any
+) -> None:
     signature = Signature.of(scalar_call)
-    calls = [(1, "one"), (2, "two", True), (3, "three")]
+    ends = more if alike else ()
+    calls: list[tuple[Any, ...]] = [(1, "one", *ends), (2, "two", *more), (3, "three", *ends)]
     calls[1] = (*calls[1][:place], value, *calls[1][place + 1 :])
 
     def one_by_one() -> list[bytes]:
@@ -489,6 +494,19 @@ def test_many_calls_are_encoded_and_refused_as_one_by_one(place: int, value: Any
     except ArgumentError as error:
         found = type(error), str(error)
     assert found == expected
+
+
+def test_alike_calls_of_scalars_are_encoded_at_once() -> None:
+    def many(function: Callable[..., Any], *calls: tuple[Any, ...]) -> list[bytes]:
+        found = Signature.of(function).many
+        return [] if found is None else found.encode(calls)
+
+    assert many(lambda: None, (), ()) == [b"{}", b"{}"]
+    assert many(handler, (1,), (2,)) == [b'{"number":1}', b'{"number":2}']
+    assert many(spread, ("a",), ("b",)) == [b'{"first":"a"}', b'{"first":"b"}']
+    for calls in ((1,), (2, "x")), ((1,), ("x",)), ((), ()), ((1, "\0"),), ((1, "\ud800"),):
+        assert many(handler, *calls) == [], calls
+    assert many(lambda one, *, two: None, (1,)) == []
 
 
 def test_no_calls_and_too_many_arguments() -> None:

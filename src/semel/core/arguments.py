@@ -43,6 +43,32 @@ _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScalarCalls:
+    """Encodes many calls by position, as many arguments each, that are nothing but int, str, bool and None."""
+
+    least: int
+    """Arguments of a call that leaves out all that have a default."""
+    fitting: tuple[frozenset[type], ...]
+    """By position, the types whose every value fits."""
+    row: type[msgspec.Struct]
+    """The arguments by name; those at the end may be left out."""
+
+    def encode(self, calls: Sequence[tuple[Any, ...]]) -> list[bytes]:
+        """A payload each; nothing where one of them has to be looked at."""
+        counts = set(map(len, calls))
+        if len(counts) != 1 or not self.least <= min(counts) <= len(self.fitting):
+            return []
+        for column, fitting in zip(zip(*calls, strict=True), self.fitting, strict=False):
+            if not fitting.issuperset(map(type, column)):
+                return []
+        try:
+            lines = _ENCODER.encode_lines([self.row(*call) for call in calls])
+        except (TypeError, ValueError):
+            return []
+        return [] if b"\\u0000" in lines else lines.splitlines()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Signature:
     """The codec of one handler. Make it with :meth:`of`."""
 
@@ -63,6 +89,8 @@ class Signature:
     """Parameters without a type: they take only what JSON carries as it is."""
     scalars: frozenset[tuple[type, ...]]
     """The types of the calls by position whose values fit for sure: nothing but int, str, bool and None."""
+    many: ScalarCalls | None
+    """Many of such calls at once; None where a call by position alone cannot be one."""
     decoder: msgspec.json.Decoder[msgspec.Struct]
 
     @classmethod
@@ -85,6 +113,7 @@ class Signature:
         return cls(
             name=name,
             scalars=scalars,
+            many=_scalar_calls(parameters, types) if scalars else None,
             positional=positional,
             named=positional if scalars and set(positional) <= by_name else (),
             keyword=tuple(key for key, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY),
@@ -112,15 +141,9 @@ class Signature:
 
     def encode_many(self, calls: Sequence[tuple[Any, ...]], *, limit: int = DEFAULT_LIMIT) -> list[bytes]:
         """`encode` of each call by position; at once where the types of all of them show that they fit."""
-        values = []
-        for call in calls:
-            if tuple(map(type, call)) not in self.scalars:
-                break
-            values.append(dict(zip(self.positional, call, strict=False)))
-        else:
-            payloads = _encode_lines(values)
-            if payloads and max(map(len, payloads)) <= min(limit, _SHORT):
-                return payloads
+        payloads = self.many.encode(calls) if self.many is not None else []
+        if payloads and max(map(len, payloads)) <= min(limit, _SHORT):
+            return payloads
         return [self.encode(call, limit=limit) for call in calls]
 
     def decode(self, payload: bytes | str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -280,15 +303,6 @@ def _decoder(
     return msgspec.json.Decoder(struct)
 
 
-def _encode_lines(values: list[dict[str, Any]]) -> list[bytes]:
-    """Each on its own, or nothing where one of them has to be looked at."""
-    try:
-        lines = _ENCODER.encode_lines(values)
-    except (TypeError, ValueError):
-        return []
-    return [] if b"\\u0000" in lines else lines.splitlines()
-
-
 def _scalars(parameters: list[inspect.Parameter], types: Mapping[str, Any]) -> frozenset[tuple[type, ...]]:
     if any(each.kind is each.KEYWORD_ONLY and each.default is each.empty for each in parameters):
         return frozenset()
@@ -300,6 +314,17 @@ def _scalars(parameters: list[inspect.Parameter], types: Mapping[str, Any]) -> f
             break
         calls.update(itertools.product(*fitting[:count]))
     return frozenset(calls)
+
+
+def _scalar_calls(parameters: list[inspect.Parameter], types: Mapping[str, Any]) -> ScalarCalls:
+    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    names = {f"field{number}": each.name for number, each in enumerate(positional)}
+    fields = [(name, Any, msgspec.UNSET) for name in names]
+    return ScalarCalls(
+        least=sum(each.default is each.empty for each in positional),
+        fitting=tuple(frozenset(find_scalars(types[each.name])) for each in positional),
+        row=msgspec.defstruct("Row", fields, rename=names, gc=False),
+    )
 
 
 def _default(value: Any) -> Any:
