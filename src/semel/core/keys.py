@@ -27,6 +27,7 @@ FORMAT: Final = "semel-key-1"
 _FINGERPRINT_FORMAT: Final = "semel-fingerprint-1"
 _LONGEST_LABEL: Final = 200
 _MOST_DIGITS: Final = 1000
+_TOO_LARGE: Final = 10**_MOST_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def _text(value: str, name: str) -> str:
 
 
 def _whole(value: int, name: str) -> str:
-    if abs(value) >= 10**_MOST_DIGITS:
+    if abs(value) >= _TOO_LARGE:
         raise _too_long(name)
     return int.__repr__(value)
 

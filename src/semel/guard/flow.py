@@ -70,14 +70,19 @@ def drive(flow: Flow[Answer], ask: AskStore, begin: Move | None = None) -> Answe
                 raise
 
 
-async def drive_async(flow: Flow[Answer], ask: AskStoreAsync, begin: Move | None = None) -> Answer:
-    """`drive`, for asyncio. A cancellation reaches the user's code; what the flow writes after it is shielded."""
+async def drive_async(
+    flow: Flow[Answer], ask: AskStoreAsync, begin: Move | None = None, *, shield: bool = True
+) -> Answer:
+    """`drive`, for asyncio. A cancellation reaches the user's code; what the flow writes after it is shielded.
+
+    Without ``shield`` it reaches the statements too, of a transaction that rolls back then.
+    """
     move = begin or partial(next, flow)
     while True:
         try:
             while True:
                 step = move()
-                answer = await step_async(step, ask)
+                answer = await step_async(step, ask, shield=shield)
                 move = partial(flow.send, answer)
         except BaseException as error:
             if not has_ended(flow):
@@ -94,12 +99,12 @@ def has_ended(flow: Flow[Any]) -> bool:
     return inspect.getgeneratorstate(flow) == inspect.GEN_CLOSED
 
 
-async def step_async(step: Ask | Call, ask: AskStoreAsync) -> Any:
+async def step_async(step: Ask | Call, ask: AskStoreAsync, *, shield: bool = True) -> Any:
     """One step's answer."""
     if isinstance(step, Call):
         answer = step.function()
         return await answer if inspect.isawaitable(answer) else answer
-    return await shielded(ask(step.operation))
+    return await (shielded(ask(step.operation)) if shield else ask(step.operation))
 
 
 async def shielded(work: Awaitable[Answer]) -> Answer:

@@ -103,7 +103,8 @@ class Guarded(Generic[P, R]):
         """One delivery; for adapters, which know how to send the message again.
 
         ``leading`` is what an adapter fills in behind the operation, such as a job's context. ``beside`` is what it holds
-        only together with the claim. ``proven`` says that ``tx`` leads to the guard's database by construction.
+        only together with the claim. ``proven`` says that ``tx`` is the queue's: it leads to the guard's database, and
+        rolls back whatever this call raises.
         """
         arguments = Arguments(self.signature, args, kwargs)
         delivery = _Delivery(
@@ -138,7 +139,8 @@ class Guarded(Generic[P, R]):
 
     async def _run_row_async(self, delivery: _Delivery) -> Any:
         async with self.place.transaction_async(delivery.tx) as inside:
-            return await drive_async(self._row_flow(delivery, inside, self.place.ask_async), inside.ask)
+            flow = self._row_flow(delivery, inside, self.place.ask_async)
+            return await drive_async(flow, inside.ask, shield=not delivery.proven)
 
     def _flow(self, delivery: _Delivery, ask: Any) -> Flow[Any]:
         lookup = lookup_of(self.declaration)

@@ -8,12 +8,13 @@ import uuid
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from semel.core.job import ClaimedJob
 from semel.errors import ClaimLost, ConfigurationError, TimedOut
 
 logger = logging.getLogger("semel.job")
+_NOWHERE: Final = uuid.UUID(int=0)
 
 
 class AttemptState(Protocol):
@@ -47,16 +48,26 @@ class JobContext:
     max_attempts: int
     crashes: int
     """How often a worker died while it ran this job."""
-    reference: str
-    """The same string over all attempts of this job, and of no other job anywhere: for a provider's idempotency key."""
     run_at: datetime
     timeout: timedelta | None
     connection: Any = field(default=None, repr=False)
     """The transaction's connection, for a job declared with ``transaction=True``."""
-    installation: str = field(default="", repr=False)
-    """The name of the installation that the job is in."""
+    _installation: uuid.UUID = field(default=_NOWHERE, repr=False)
     _deadline: float | None = field(default=None, repr=False)
     _state: AttemptState | None = field(default=None, repr=False)
+
+    @property
+    def reference(self) -> str:
+        """The same string over all attempts of this job, and of no other job anywhere: for a provider's idempotency key.
+
+        A name-based UUID of (installation, job id), RFC 9562 version 5.
+        """
+        return str(uuid.uuid5(self._installation, str(self.job_id)))
+
+    @property
+    def installation(self) -> str:
+        """The name of the installation that the job is in."""
+        return str(self._installation)
 
     @property
     def log(self) -> JobLog:
@@ -114,7 +125,7 @@ def make_context(
     state: AttemptState | None,
     connection: Any = None,
 ) -> JobContext:
-    """The context of one claimed job. The reference is a name-based UUID of (installation, job id), RFC 9562 version 5."""
+    """The context of one claimed job."""
     return JobContext(
         job_id=job.id,
         kind=job.kind,
@@ -122,11 +133,10 @@ def make_context(
         attempt=job.attempt,
         max_attempts=job.max_attempts,
         crashes=job.crashes,
-        reference=str(uuid.uuid5(installation, str(job.id))),
         run_at=job.run_at,
         timeout=timeout,
         connection=connection,
-        installation=str(installation),
+        _installation=installation,
         _deadline=deadline,
         _state=state,
     )

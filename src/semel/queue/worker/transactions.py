@@ -119,6 +119,7 @@ class Transactions:
                 session = connect(self._url, self._catalogue, watch=self._watch, name="semel transaction")
             except DatabaseUnreachable as error:
                 raise _not_now(error) from error
+            session.keep_cursor()
         try:
             yield session
         except HistoryDayMissing as error:
@@ -142,6 +143,7 @@ class Transactions:
                 )
             except DatabaseUnreachable as error:
                 raise _not_now(error) from error
+            session.keep_cursor()
         try:
             yield session
         except HistoryDayMissing as error:
