@@ -41,6 +41,11 @@ def nothing_sync(number: int, address: str) -> None:
     """Do nothing, on a thread."""
 
 
+@app.job(run_in="process")
+def nothing_in_process(number: int, address: str) -> None:
+    """Do nothing, in a process of its own."""
+
+
 @app.job(timeout=None)
 async def unlimited(number: int, address: str) -> None:
     """Do nothing, for as long as it likes."""
