@@ -40,12 +40,15 @@ def copy_in_batches(bench: Bench, jobs: int) -> Reading:
     meter = Meter()
     with bench.cluster.connect(DATABASE) as connection:
         began = time.monotonic()
+        unmeasured = 0
         for first in range(0, jobs, 1_000):
+            if first == 1_000:  # as of the queues' own bulk calls, the first one is not counted
+                began, unmeasured = time.monotonic(), first
             with connection.cursor().copy("COPY jobs (kind, payload) FROM STDIN") as copy:
                 for number in range(first, min(first + 1_000, jobs)):
                     copy.write_row(("nothing", f'{{"i": {number}, "to": "user{number}@example.com"}}'))
         elapsed = time.monotonic() - began
-    return Reading(jobs / elapsed, meter.read())
+    return Reading((jobs - unmeasured) / elapsed, meter.read())
 
 
 def pgbench(

@@ -43,11 +43,16 @@ async function one(store, count) {
 }
 
 async function many(store, count) {
-  const began = now();
+  let began = now();
+  let unmeasured = 0; // the first call connects
   for (let first = 0; first < count; first += BATCH) {
     await store(Array.from({ length: Math.min(BATCH, count - first) }, (_, i) => first + i));
+    if (first === 0 && count > BATCH) {
+      began = now();
+      unmeasured = BATCH;
+    }
   }
-  answer({ jobs: count, per_second: count / (now() - began) });
+  answer({ jobs: count, per_second: (count - unmeasured) / (now() - began) });
 }
 
 async function pickup(store, count) {
