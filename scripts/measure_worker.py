@@ -100,7 +100,7 @@ def drain(url: str, kind: str, count: int, source: Path) -> dict[str, float]:
 BUILD = """
 import time, json
 from semel.queue.app import App
-from semel.store.enqueue import enqueue, _row
+from semel.store.enqueue import enqueue
 app = App("postgresql://nowhere/none")
 @app.job
 async def nothing(number: int, address: str) -> None: ...
