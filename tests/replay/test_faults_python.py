@@ -17,6 +17,7 @@ from tests.support.waiting import until
 from semel.replay.control import open_room
 from semel.replay.events import Do, Point
 from semel.replay.faults import PYTHON
+from semel.replay.journal import read_journal
 from semel.replay.processes import state_of
 
 STOPPING = """
@@ -33,6 +34,12 @@ reporter = reporting.Reporter({"socket": sys.argv[1], "journal": sys.argv[2]})
 thread = threading.Thread(target=lambda: [reporter.ask("entry", "a delivery") for _ in range(5)])
 thread.start()
 thread.join()
+"""
+ASKING = """
+import sys
+from semel_faults import reporting
+
+reporting.Reporter({"socket": sys.argv[1], "journal": sys.argv[2]}).ask("entry", "a delivery")
 """
 DIGEST = """
 import dataclasses, functools
@@ -88,6 +95,16 @@ def test_nothing_runs_past_a_stop(tmp_path: Path) -> None:
                 woken = time.monotonic()
                 os.kill(worker.pid, signal.SIGCONT)
                 assert float(worker.stdout.readline()) >= woken
+
+
+def test_a_line_that_a_kill_cut_spoils_no_other(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.write_text('{"point": "begin", "pi')
+    with open_room(tmp_path / "room") as room:
+        room.expect(1)
+        with run(ASKING, str(tmp_path / "room"), str(journal)) as worker, ended(worker):
+            assert worker.wait(30) == 0
+    assert [(each.point, each.pid) for each in read_journal(journal)] == [(Point.ENTRY, worker.pid)]
 
 
 @pytest.mark.parametrize(

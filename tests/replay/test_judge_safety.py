@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -21,6 +20,7 @@ from semel.embedded.postmaster import is_alive
 from semel.errors import WorkerDidNotStart
 from semel.replay import peers, scenarios, version
 from semel.replay.description import CalledFunction, Command, Control, Watch
+from semel.replay.journal import read_journal
 from semel.replay.results import Verdict
 from semel.store.constraints import KEPT
 
@@ -29,9 +29,7 @@ pytestmark = pytest.mark.timeout(600)
 
 def pids(folder: Path) -> set[int]:
     """Every process that reported to the run's journal."""
-    journal = folder / "out" / "logs" / "code" / "journal.jsonl"
-    lines = journal.read_text("utf-8").splitlines() if journal.exists() else []
-    return {int(json.loads(line)["pid"]) for line in lines}
+    return {each.pid for each in read_journal(folder / "out" / "logs" / "code" / "journal.jsonl")}
 
 
 def state_of(pid: int) -> str:

@@ -5,7 +5,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from tests.support.deaths import RECORD, append, make_watch
+from tests.support.appending import append
+from tests.support.deaths import RECORD, make_watch
 
 from semel.queue.worker import engine
 from semel.queue.worker.child import main

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+from tests.support.appending import append
 
 from semel.store.run import Watch
 
@@ -78,12 +79,6 @@ def children_of(record: str) -> list[int]:
     """The process ids of all children that began, in order."""
     path = Path(record + ".children")
     return [int(line) for line in path.read_text("utf-8").split()] if path.exists() else []
-
-
-def append(path: Path, line: str) -> None:
-    """Add a line, in one write."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
 
 
 def _strike(death: Death, mark: Mark) -> None:

@@ -1,6 +1,6 @@
 """What handlers did and when, in a file that outlives every process and every database.
 
-One line an event, appended in one write. Times are of the monotonic clock, which all processes of a machine share.
+One line an event, there as a whole or not at all. Times are of the monotonic clock, which all processes share.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.support.appending import write
 
 from semel.queue.context import JobContext
 
@@ -91,8 +93,8 @@ def recorded(context: JobContext) -> Iterator[None]:
 
 def note(event: str, context: JobContext, run: int, at: int) -> None:
     """Append one line."""
-    line = f"{event} {context.job_id} {context.attempt} {context.crashes} {os.getpid()} {run} {at}\n"
-    os.write(_open(os.environ[VARIABLE]), line.encode())
+    line = f"{event} {context.job_id} {context.attempt} {context.crashes} {os.getpid()} {run} {at}"
+    write(_open(os.environ[VARIABLE]), line)
 
 
 @cache

@@ -59,7 +59,7 @@ class Worker:
     def passed(self, name: str) -> int:
         """How often its processes have begun this statement."""
         path = Path(self.record + ".statements")
-        return path.read_text("utf-8").count(f" before {name}\n") if path.exists() else 0
+        return path.read_text("utf-8").count(f" before {name} ") if path.exists() else 0
 
     @property
     def ended(self) -> bool:

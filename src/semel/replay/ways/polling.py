@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from semel.replay.events import Point
+from semel.replay.journal import read_journal
 
 POLLED: Final = "ReceiveMessage"
 """The name in a `Point.HIT` that says: this process asks its queue for messages, for the first time."""
@@ -17,8 +18,7 @@ def has_polled(environment: Mapping[str, str], processes: Collection[int]) -> bo
     """Whether one of these processes has told that it asked its queue."""
     try:
         settings = json.loads(Path(environment["SEMEL_REPLAY"]).read_text("utf-8"))
-        lines = Path(settings["journal"]).read_text("utf-8").splitlines()
+        hits = [each for each in read_journal(Path(settings["journal"])) if each.point is Point.HIT]
     except (KeyError, OSError):
         return False
-    hits = (json.loads(line) for line in lines if f'"{Point.HIT}"' in line)
-    return any(each["pid"] in processes and each["detail"].get("name") == POLLED for each in hits)
+    return any(each.pid in processes and each.detail.get("name") == POLLED for each in hits)

@@ -149,9 +149,10 @@ class Reporter:
             keeper.wait()
 
     def _write(self, line: bytes) -> None:
+        """The newline goes in front: the line before may have been cut by a kill, and would spoil this one."""
         file = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(file, line)
+            os.write(file, b"\n" + line.rstrip(b"\n"))
         finally:
             os.close(file)
 

@@ -145,7 +145,9 @@ module Semel
       def at(point, digest: "", detail: {})
         @lifeline.hold
         line = line(point, digest, detail)
-        File.open(@settings.journal, File::WRONLY | File::APPEND | File::CREAT, 0o600) { |journal| journal.syswrite(line) }
+        File.open(@settings.journal, File::WRONLY | File::APPEND | File::CREAT, 0o600) do |journal|
+          journal.syswrite("\n#{line.chomp}") # in front: the line before may have been cut by a kill
+        end
         obey(ask(line), point)
       end
 
