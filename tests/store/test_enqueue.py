@@ -317,6 +317,40 @@ def test_copy_keeps_each_jobs_own_options(connect):
     ]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{}],
+        [{"run_after": "1 day"}],
+        [{"ordering_key": "a"}],
+        [{}, {"ordering_key": "a"}],
+        [{}, {"run_after": "1 day"}],
+        [
+            {"run_at": datetime(2031, 2, 3, tzinfo=UTC)},
+            {"ordering_key": "a"},
+            {},
+            {"queue": "b", "priority": 7},
+        ],
+    ],
+    ids=str,
+)
+def test_copy_stores_what_an_insert_stores(connect, options):
+    """Whichever columns it names: those that no job has a value for are left out."""
+    session = connect(autocommit=False)
+    given = [JobOptions(**each) for each in options]
+    many = [NewJob("copied", b"{}", given[number % len(given)]) for number in range(module.COPY_FROM)]
+    run(enqueue_many(many, copy=True), session)
+    run(enqueue_many([msgspec.structs.replace(each, kind="inserted") for each in many], copy=False), session)
+    stored = session.connection.execute(
+        "SELECT kind, array_agg((queue, priority, max_attempts, ordering_key, status, attempts, created_at = now(),"
+        " round(extract(epoch FROM run_at - now()), -2)) ORDER BY id) AS rows FROM semel.jobs GROUP BY kind ORDER BY kind"
+    ).fetchall()
+    assert [kind for kind, _ in stored] == ["copied", "inserted"]
+    assert stored[0][1] == stored[1][1]
+    due = session.connection.execute("SELECT count(*) FROM semel.jobs WHERE run_at = now()").fetchone()[0]
+    assert (due > 0) == any(module._is_due(each) for each in given)
+
+
 def test_a_copy_is_made_while_the_server_takes_it(connect):
     """Not all at once: what is in memory besides the jobs does not grow with them."""
     taken = []

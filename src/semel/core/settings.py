@@ -37,8 +37,8 @@ class Settings:
     payload_limit: int = 64 * 1024
     """Bytes of JSON, for a payload and for a result."""
     flush_delay: timedelta = timedelta(milliseconds=5)
-    flush_size: int = 500
-    prefetch: int = 1000
+    flush_size: int = 1000
+    prefetch: int = 2000
     """The most claimed jobs a child holds that have not started; it prefetches what it can start in a moment."""
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from semel.core.job import ClaimedJob
 from semel.store.statement import Operation, Rows, Statement, Steps
 from semel.store.turns import take_turns
 
-CLAIM_SIZES = (500, 200, 100, 50, 20, 10, 5, 2, 1)
+CLAIM_SIZES = (1000, 500, 200, 100, 50, 20, 10, 5, 2, 1)
 """The limits that the claim's text is made with; literals, so that its plan stays cheap."""
 
 _BY_TIME: Final = attrgetter("run_at", "id")
