@@ -176,7 +176,7 @@ HOT: dict[str, Operation[Any]] = {
         {Lane("default", 0): Mark(None, 0)}, worker=1, limit=100, lease=LEASE, max_crashes=3
     ),
     "sweep": sweep(Serves()),
-    "look ahead": look_ahead(Serves(), reach=LEASE),
+    "look ahead": look_ahead(Serves(), reach=LEASE, missed=LEASE),
     "settle one": settle(HELD[:1], [], remember=LEASE),
     "settle many": settle(HELD, [], remember=LEASE),
 }

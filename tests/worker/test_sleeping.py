@@ -16,9 +16,10 @@ from tests.worker.processes import running
 
 from semel import App
 from semel.embedded import EmbeddedServer
-from semel.queue.worker import sweeping
+from semel.queue.worker import sleeping, sweeping
 from semel.queue.worker.embedded import EmbeddedWorker
 from semel.queue.worker.lanes import Lanes
+from semel.queue.worker.sleeping import Sleeping
 from semel.store.connect import connect_async
 from semel.store.sleep import Ear
 
@@ -99,6 +100,36 @@ def test_a_sleeping_worker_starts_a_job_that_becomes_due(
     async def work() -> None:
         async with asleep(app, database_url):
             await asyncio.to_thread(store, database_url)
+            await ran.wait()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("behind", ["nothing", "a slow answer"])
+def test_a_job_that_becomes_due_between_the_last_look_and_the_look_ahead_is_not_missed(
+    app: App, database_url: str, ran: asyncio.Event, monkeypatch: pytest.MonkeyPatch, behind: str
+) -> None:
+    look_ahead = Sleeping._look_ahead
+    slow = sleeping.run_async
+
+    async def late(self: Sleeping, *given: Any) -> float:
+        if ask(database_url, "SELECT 1 FROM jobs"):  # the look before did not take it: it was not due
+            await until(lambda: bool(ask(database_url, "SELECT 1 FROM jobs WHERE run_at <= now()")))
+            if behind != "nothing":
+                monkeypatch.setattr(sleeping, "_MARGIN", 0.1)
+                monkeypatch.setattr(sleeping, "run_async", slowly)
+        return await look_ahead(self, *given)
+
+    async def slowly(*given: Any) -> Any:
+        """The server hears of the question long after it was sent."""
+        monkeypatch.setattr(sleeping, "run_async", slow)
+        await asyncio.sleep(0.5)
+        return await slow(*given)
+
+    async def work() -> None:
+        async with asleep(app, database_url):
+            monkeypatch.setattr(Sleeping, "_look_ahead", late)
+            await asyncio.to_thread(delayed, database_url)
             await ran.wait()
 
     asyncio.run(work())

@@ -51,7 +51,7 @@ class Ahead:
     next: int
     """The number of the next transaction."""
     due_in: float | None
-    """Seconds until the next job is due; None where there is none within reach."""
+    """Seconds until the next job is due, less than zero where it just became so; None where there is none within reach."""
 
 
 def fall_asleep(sleeper: int, serves: Serves, *, reach: timedelta, valid: timedelta) -> Operation[None]:
@@ -77,9 +77,10 @@ def wake_up(sleeper: int) -> Operation[None]:
     return Operation("wake_up", steps, alone=True)
 
 
-def look_ahead(serves: Serves, *, reach: timedelta) -> Operation[Ahead]:
-    """When the next job is due, and which transactions are open."""
-    parameters = serving_parameters(serves) | {"reach": reach.total_seconds()}
+def look_ahead(serves: Serves, *, reach: timedelta, missed: timedelta) -> Operation[Ahead]:
+    """When the next job is due, and which transactions are open. What became due within ``missed`` counts as the next one."""
+    seconds = {"reach": reach.total_seconds(), "missed": missed.total_seconds()}
+    parameters = serving_parameters(serves) | seconds
 
     def steps() -> Steps[Ahead]:
         rows = yield Statement("queue/look_ahead", parameters)

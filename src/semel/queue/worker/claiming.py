@@ -47,6 +47,7 @@ Take = Callable[[int, int, Settings], Operation[Claims] | None]
 class Look:
     """What one look at the database came to."""
 
+    began: float
     count: int
     """Jobs it took."""
     more: bool
@@ -162,7 +163,7 @@ class Claiming:
         elif self._sweeping is not None and not look.conclusive:
             await self._sweeping.hurry(_PAUSE)
         elif not self.stopping:
-            await self._sleeping.rest()
+            await self._sleeping.rest(look.began)
             self._unswept_since = time.monotonic()
 
     async def _work(self) -> None:
@@ -186,7 +187,7 @@ class Claiming:
             self.idle.clear()
         elif quiet and self.board.empty and asked == self._asked and conclusive:
             self.idle.set()
-        return Look(count, more, conclusive)
+        return Look(began, count, more, conclusive)
 
     async def _take(self, take: Take, wanted: int) -> Claims:
         """Run one claim, again while others are busy, and hold what it took."""

@@ -21,6 +21,12 @@ _FIRST_LOOK: Final = 0.02
 """Seconds until an idle child looks again, while transactions are open that may not have seen that it sleeps."""
 
 _LONGEST_LOOK: Final = 1.0
+_MARGIN: Final = 0.25
+"""Seconds that a question may take for its answer to count; twice the last one's, where that took longer."""
+
+_AGAIN: Final = 0.005
+"""Seconds until a child looks again for a job that is due and that it did not get: somebody has it in hand."""
+
 _LOOKS_LIMIT: Final = 30.0
 _VALID: Final = timedelta(minutes=5)
 _REFRESH: Final = 120.0
@@ -53,6 +59,7 @@ class Sleeping:
         self._told = False
         self._known_until = 0.0
         self._due: float | None = None
+        self._took = 0.0
         self._looks_until = 0.0
         self._look = _FIRST_LOOK
         self._busy_since: float | None = None
@@ -67,8 +74,8 @@ class Sleeping:
             self._noted = None
             await self.link.run(wake_up(self._number))
 
-    async def rest(self) -> None:
-        """Nothing was found: return when it is time to look again."""
+    async def rest(self, looked: float) -> None:
+        """Nothing was found by the look that began at ``looked``: return when it is time to look again."""
         self._busy_since = None
         async with self.link.session() as session:
             if session is not self._session:
@@ -76,7 +83,7 @@ class Sleeping:
             if self._ear is None:
                 await self._wait(self.poll.total_seconds() * _spread())
             elif not await self._note(session):
-                await self._wait_with(self._ear, await self._until_next(session))
+                await self._wait_with(self._ear, await self._until_next(session, looked))
 
     async def _meet(self, session: AsyncPsycopgSession) -> None:
         """A new connection: nobody knows of it, and the note may be gone with the server's memory."""
@@ -100,17 +107,31 @@ class Sleeping:
             self._settled, self._look, self._looks_until = None, _FIRST_LOOK, now + _LOOKS_LIMIT
         return new
 
-    async def _until_next(self, session: AsyncPsycopgSession) -> float:
+    async def _until_next(self, session: AsyncPsycopgSession, looked: float) -> float:
         """Seconds to wait: to the next poll or the next due job, or less while old transactions are open."""
         wait = self.quiet_poll.total_seconds() * _spread()
         if self._told or time.monotonic() >= self._known_until:
-            wait = min(wait, await self._look_ahead(session))
-        return wait if self._due is None else max(0.0, min(wait, self._due - time.monotonic()))
+            wait = min(wait, await self._look_ahead(session, looked))
+        if self._due is None:
+            return wait
+        due_in = self._due - time.monotonic()
+        return min(wait, due_in if due_in > 0 else min(-due_in, _AGAIN))
 
-    async def _look_ahead(self, session: AsyncPsycopgSession) -> float:
-        """Ask when the next job is due, and how long that is known; answers the most to wait for old transactions."""
+    async def _look_ahead(self, session: AsyncPsycopgSession, looked: float) -> float:
+        """Ask when the next job is due, and how long that is known; answers the most to wait for old transactions.
+
+        What became due since that look, which did not see it, is the next one. An answer that took too long says nothing.
+        """
         self._told, now = False, time.monotonic()
-        ahead = await run_async(look_ahead(self.serves, reach=self.quiet_poll * _REACH), session)
+        margin = max(_MARGIN, 2 * self._took)
+        missed = timedelta(seconds=now - looked + margin)
+        ahead = await run_async(
+            look_ahead(self.serves, reach=self.quiet_poll * _REACH, missed=missed), session
+        )
+        self._took = time.monotonic() - now
+        if self._took > margin:
+            self._due, self._known_until = None, now
+            return 0.0
         self._due = None if ahead.due_in is None else now + ahead.due_in
         if self._settled is None:
             self._settled = ahead.next
